@@ -44,6 +44,7 @@ Settings policy_settings(const TrainFixture& fixture, const Settings& more) {
                   "train.grad_accum=2",
                   "train.save_steps=1",
                   "train.learning_rate=1e-3",
+                  "train.lr_scheduler_type=constant",
                   "data.train_path=" + (folder / "problems.jsonl").string(),
                   "data.val_path=" + (folder / "problems.jsonl").string(),
                   "train.eval_strategy=steps",
@@ -155,6 +156,40 @@ TEST(PolicyRunsGoOn, WithoutDrawingOrAskingAgain) {
   expect_same_rollouts(fixture, "unbroken", "killed");
   // Steps 5 to 7 are computed again from their texts: only step 8 may have been under way.
   EXPECT_LE(num_asked(fixture) - asked_before, kTextsOfStep);
+}
+
+TEST(PolicyRunsWithoutSpread, SayThatTheyLearnNothing) {
+  const TrainFixture fixture;
+  const Ended ended = fixture.run(
+      "run", policy_settings(fixture, {R"(reward=[{"kind": "format", "pattern": "never"}])",
+                                       "train.steps=2", "train.final_eval=false"}));
+  ASSERT_EQ(ended.status, 0) << ended.errors;
+  int64_t said = 0;
+  for (const auto& event : telemetry::read_events(fixture.run_folder("run") / "events.jsonl")) {
+    if (event["event"] == "step") {
+      EXPECT_EQ(event.at("frac_reward_zero_std"), 1.0);
+    }
+    if (event["event"] == "warning")
+      said += event.at("message").get<std::string>().starts_with("step 1 teaches nothing") ? 1 : 0;
+  }
+  EXPECT_EQ(said, 1);
+}
+
+// Several steps on the same texts, held near a reference: a checkpoint between them goes on with the
+// texts that were drawn before.
+TEST(PolicyRunsGoOn, BetweenStepsOnTheSameTexts) {
+  const TrainFixture fixture;
+  const Settings settings =
+      policy_settings(fixture, {"policy.inner_steps=4", "policy.kl_beta=0.1"});
+  ASSERT_EQ(fixture.run("unbroken", settings).status, 0);
+  EXPECT_EQ(std::ssize(rollouts_of(fixture, "unbroken")), kSteps / 4);
+  const Ended stopped = fixture.run("killed", settings + Settings{"train.steps=6"});
+  ASSERT_EQ(stopped.status, 0) << stopped.errors;
+  const Ended resumed = fixture.run("killed", settings);
+  ASSERT_EQ(resumed.status, 0) << resumed.errors;
+  EXPECT_NE(resumed.errors.find("resuming at step 6"), std::string::npos) << resumed.errors;
+  EXPECT_TRUE(fixture.weights("unbroken") == fixture.weights("killed"));
+  EXPECT_TRUE(rollouts_of(fixture, "unbroken") == rollouts_of(fixture, "killed"));
 }
 
 // Two ranks share the problems of a step, and draw what one rank draws.

@@ -129,7 +129,7 @@ void PolicyObjective::draw() {
                    "{} rollouts of {} problems", rollouts_.size(), problems.size());
   group_.wait_for_all();  // a rank may draw for longer than a collective waits
   share(turn.position);
-  source_.record(turn, rollouts_);
+  source_.record(turn, rollouts_, /*teaches=*/totals_.weight > 0);
   drawn_turn_ = step() / policy_.inner_steps;
 }
 

@@ -80,8 +80,9 @@ class MadeTexts : public RolloutSource {
       }
     return rollouts;
   }
-  void record(const RolloutTurn&, const std::vector<Rollout>& rollouts) override {
+  void record(const RolloutTurn&, const std::vector<Rollout>& rollouts, bool does_teach) override {
     recorded = rollouts;
+    teaches = does_teach;
   }
   const std::vector<std::string>& reward_names() const override { return names_; }
   bool has_validation() const override { return false; }
@@ -91,6 +92,7 @@ class MadeTexts : public RolloutSource {
 
   std::vector<RolloutTurn> turns;
   std::vector<Rollout> recorded;
+  bool teaches = false;
   int64_t stops_at = -1;
   bool are_alike = false;
   bool negates = false;
@@ -259,6 +261,7 @@ TEST_F(Policy, AStepWithoutSpreadChangesNothingAndIsCounted) {
     EXPECT_EQ(step["reward"], 0.5);
   }
   for (const Rollout& rollout : run.texts.recorded) EXPECT_EQ(rollout.advantage, 0);
+  EXPECT_FALSE(run.texts.teaches);
 }
 
 TEST_F(Policy, TheDivergenceIsLearntWithoutSpreadToo) {
@@ -268,6 +271,7 @@ TEST_F(Policy, TheDivergenceIsLearntWithoutSpreadToo) {
   run.texts.are_alike = true;
   const Tensors before = run.toy.values();
   run.go();
+  EXPECT_TRUE(run.texts.teaches);
   EXPECT_FALSE(run.toy.values()[0].equal(before[0]));
 }
 

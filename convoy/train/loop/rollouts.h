@@ -50,8 +50,10 @@ class RolloutSource {
   // requested; what was finished is kept.
   virtual std::vector<Rollout> draw(const RolloutTurn& turn,
                                     const std::vector<int64_t>& problems) = 0;
-  // Called with the advantages of the rollouts that draw() returned last, before the model learns.
-  virtual void record(const RolloutTurn& turn, const std::vector<Rollout>& rollouts) = 0;
+  // Collective. Called with the advantages of the rollouts that draw() returned last, before the
+  // model learns. `teaches`: a rollout of any rank brings a gradient.
+  virtual void record(const RolloutTurn& turn, const std::vector<Rollout>& rollouts,
+                      bool teaches) = 0;
   // The names of the rewards, for figures.
   virtual const std::vector<std::string>& reward_names() const = 0;
 

@@ -268,7 +268,13 @@ void EngineRollouts::ask_rewards(const std::vector<Place>& places) {
 }
 
 void EngineRollouts::record(const train::RolloutTurn& turn,
-                            const std::vector<train::Rollout>& rollouts) {
+                            const std::vector<train::Rollout>& rollouts, bool teaches) {
+  if (!teaches && taught_ && parts_.log != nullptr)
+    parts_.log->warning(
+        fmt::format("step {} teaches nothing: the rewards of each group are alike, so no weight "
+                    "changes (figure frac_reward_zero_std)",
+                    turn.first_step + 1));
+  taught_ = teaches;
   if (is_recorded_) return;
   std::vector<RecordedRollout> own;
   std::map<int64_t, RolloutLedger::ProblemFacts> problems;

@@ -32,6 +32,7 @@ struct EngineRolloutsParts {
   const RolloutProblems& problems;
   parallel::Strategy& strategy;
   comm::Group& group;
+  telemetry::TrainingLog* log;  // null on all ranks but 0
   // Everything besides the trained weights that decides a rollout and its rewards.
   std::string identity;
 };
@@ -43,7 +44,9 @@ class EngineRollouts final : public train::RolloutSource {
 
   std::vector<train::Rollout> draw(const train::RolloutTurn& turn,
                                    const std::vector<int64_t>& problems) override;
-  void record(const train::RolloutTurn& turn, const std::vector<train::Rollout>& rollouts) override;
+  // Says the first of some steps in a row that teach nothing.
+  void record(const train::RolloutTurn& turn, const std::vector<train::Rollout>& rollouts,
+              bool teaches) override;
   const std::vector<std::string>& reward_names() const override { return reward_names_; }
   bool has_validation() const override { return !parts_.problems.val.empty(); }
   // The loss is the mean reward, negated. Every problem is answered greedily by one rank and
@@ -78,6 +81,7 @@ class EngineRollouts final : public train::RolloutSource {
   RolloutLedger ledger_;
   std::string key_;                 // identifies the weights that drew the rollouts of this turn
   std::vector<std::string> texts_;  // texts of the rollouts that draw() returned last
+  bool taught_ = true;              // whether the turn before taught
   bool is_recorded_ = false;        // they come from a finished file
 };
 

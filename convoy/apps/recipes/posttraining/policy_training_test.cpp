@@ -103,7 +103,8 @@ class RecordedRollouts : public train::RolloutSource {
       }
     return rollouts;
   }
-  void record(const train::RolloutTurn&, const std::vector<train::Rollout>& rollouts) override {
+  void record(const train::RolloutTurn&, const std::vector<train::Rollout>& rollouts,
+              bool /*teaches*/) override {
     std::vector<double>& advantages = advantages_of_turns.emplace_back(rollouts.size());
     for (const train::Rollout& rollout : rollouts)
       if (const int64_t place = rollout.problem * samples_ + rollout.sample;

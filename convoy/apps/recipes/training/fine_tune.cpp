@@ -231,7 +231,7 @@ std::string FineTune::identity_of_rollouts() const {
 }
 
 std::unique_ptr<train::TrainingObjective> FineTune::make_objective(
-    telemetry::TrainingLog* /*log*/) const {
+    telemetry::TrainingLog* log) const {
   if (task_data() == settings::TaskData::Rollouts) {
     auto policy =
         std::make_unique<RewardedTraining>(EngineRolloutsParts{.run = run,
@@ -240,6 +240,7 @@ std::unique_ptr<train::TrainingObjective> FineTune::make_objective(
                                                                .problems = input.problems,
                                                                .strategy = *state.strategy,
                                                                .group = group,
+                                                               .log = log,
                                                                .identity = identity_of_rollouts()},
                                            batch.plan);
     policy->count_flops(input.trained.step_flops);
