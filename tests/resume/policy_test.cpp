@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kSteps = 8;
+constexpr int64_t kPolicySteps = 8;
 constexpr int64_t kTextsOfStep = 4 * 3;  // problems and samples
 
 // A program rewards texts by their length and notes each question in a file.
@@ -49,7 +49,7 @@ Settings policy_settings(const TrainFixture& fixture, const Settings& more) {
                   "data.val_path=" + (folder / "problems.jsonl").string(),
                   "train.eval_strategy=steps",
                   "train.eval_steps=4",
-                  fmt::format("train.steps={}", kSteps)} +
+                  fmt::format("train.steps={}", kPolicySteps)} +
          more;
 }
 
@@ -92,13 +92,13 @@ TEST_P(PolicyRuns, EngineAndTrainerAgreeToTheBit) {
     EXPECT_EQ(event.at("logprob_difference"), 0.0) << event;
     EXPECT_GT(event.at("reward_std").get<double>(), 0) << event;
   }
-  EXPECT_EQ(steps, kSteps);
+  EXPECT_EQ(steps, kPolicySteps);
   const std::map<std::string, std::string> files = rollouts_of(fixture, "run");
-  EXPECT_EQ(std::ssize(files), kSteps);
-  const std::string& last = files.at(fmt::format("step-{}.jsonl", kSteps));
+  EXPECT_EQ(std::ssize(files), kPolicySteps);
+  const std::string& last = files.at(fmt::format("step-{}.jsonl", kPolicySteps));
   const auto row = nlohmann::json::parse(last.substr(0, last.find('\n')));
   EXPECT_EQ(std::count(last.begin(), last.end(), '\n'), kTextsOfStep);
-  EXPECT_EQ(row["step"], kSteps);
+  EXPECT_EQ(row["step"], kPolicySteps);
   EXPECT_EQ(row["rewards"].size(), 2u);
   EXPECT_EQ(row["reward"], row["rewards"]["command"]);
   EXPECT_EQ(row["tokens"].size(), row["prompt_tokens"].get<size_t>() + row["logprobs"].size());
@@ -145,7 +145,7 @@ TEST(PolicyRunsGoOn, WithoutDrawingOrAskingAgain) {
       policy_settings(fixture, {"train.eval_strategy=no", "train.final_eval=false",
                                 "train.save_steps=4", "train.async_save=false"});
   ASSERT_EQ(fixture.run("unbroken", settings).status, 0);
-  EXPECT_EQ(num_asked(fixture), kSteps * kTextsOfStep);
+  EXPECT_EQ(num_asked(fixture), kPolicySteps * kTextsOfStep);
   TrainProcess process = fixture.start("killed", settings);
   ASSERT_TRUE(process.wait_until([&] { return fixture.has_event("killed", "step", 7); }));
   process.kill_everything();
@@ -182,7 +182,7 @@ TEST(PolicyRunsGoOn, BetweenStepsOnTheSameTexts) {
   const Settings settings =
       policy_settings(fixture, {"policy.inner_steps=4", "policy.kl_beta=0.1"});
   ASSERT_EQ(fixture.run("unbroken", settings).status, 0);
-  EXPECT_EQ(std::ssize(rollouts_of(fixture, "unbroken")), kSteps / 4);
+  EXPECT_EQ(std::ssize(rollouts_of(fixture, "unbroken")), kPolicySteps / 4);
   const Ended stopped = fixture.run("killed", settings + Settings{"train.steps=6"});
   ASSERT_EQ(stopped.status, 0) << stopped.errors;
   const Ended resumed = fixture.run("killed", settings);
