@@ -55,13 +55,13 @@ at::Tensor GatedDeltaNet::convolve(const at::Tensor& x_TC, const BlockBatch& bat
 at::Tensor GatedDeltaNet::apply_rule(const at::Tensor& convolved_TC, const at::Tensor& a_TH,
                                      const at::Tensor& b_TH, const BlockBatch& batch) const {
   const int64_t tokens = convolved_TC.size(0);
-  const int64_t key_width = sizes_.key_width();
-  const auto part = [&](int64_t begin, int64_t width, int64_t head_dim) {
-    return convolved_TC.narrow(1, begin, width).view({tokens, -1, head_dim});
-  };
-  const at::Tensor q_TKE = part(0, key_width, sizes_.key_head_dim);
-  const at::Tensor k_TKE = part(key_width, key_width, sizes_.key_head_dim);
-  const at::Tensor v_THF = part(2 * key_width, sizes_.value_width(), sizes_.value_head_dim);
+  // Backward joins the gradients of a split in one copy. Gradients of slices are added to zeros,
+  // each slice's to as many as the whole has.
+  const std::vector<at::Tensor> parts = convolved_TC.split_with_sizes(
+      {sizes_.key_width(), sizes_.key_width(), sizes_.value_width()}, 1);
+  const at::Tensor q_TKE = parts[0].view({tokens, -1, sizes_.key_head_dim});
+  const at::Tensor k_TKE = parts[1].view({tokens, -1, sizes_.key_head_dim});
+  const at::Tensor v_THF = parts[2].view({tokens, -1, sizes_.value_head_dim});
   const kernels::DeltaGates gates =
       kernels::delta_gates(a_TH, b_TH, a_log_H_.value, dt_bias_H_.value);
   if (batch.cache == nullptr)

@@ -32,11 +32,8 @@ void require_usable(CpuIsa isa) {
   throw StateError(fmt::format("{} has no table of loops", cpu_isa_name(isa)));
 }
 
-}  // namespace
-
 // A table in a discarded branch needs no definition, so a build may leave its unit out.
-template <>
-const SimdKernels<float>& simd_kernels<float>(CpuIsa isa) {
+const SimdKernels<float>& float_table(CpuIsa isa) {
   require_usable(isa);
   if constexpr (is_compiled(CpuIsa::Avx512Bf16)) {
     if (isa >= CpuIsa::Avx512Bf16) return avx512_bf16::kFloatTable;
@@ -53,8 +50,7 @@ const SimdKernels<float>& simd_kernels<float>(CpuIsa isa) {
   refuse_level(isa);
 }
 
-template <>
-const SimdKernels<c10::BFloat16>& simd_kernels<c10::BFloat16>(CpuIsa isa) {
+const SimdKernels<c10::BFloat16>& bf16_table(CpuIsa isa) {
   require_usable(isa);
   if constexpr (is_compiled(CpuIsa::Amx)) {
     if (isa == CpuIsa::Amx) return amx::bf16_table();
@@ -72,6 +68,23 @@ const SimdKernels<c10::BFloat16>& simd_kernels<c10::BFloat16>(CpuIsa isa) {
     if (isa == CpuIsa::Baseline) return baseline::kBf16Table;
   }
   refuse_level(isa);
+}
+
+}  // namespace
+
+// Loops ask for the table of the best level at each row, so it is looked for once.
+template <>
+const SimdKernels<float>& simd_kernels<float>(CpuIsa isa) {
+  static const CpuIsa best_isa = best_cpu_isa();
+  static const SimdKernels<float>& best = float_table(best_isa);
+  return isa == best_isa ? best : float_table(isa);
+}
+
+template <>
+const SimdKernels<c10::BFloat16>& simd_kernels<c10::BFloat16>(CpuIsa isa) {
+  static const CpuIsa best_isa = best_cpu_isa();
+  static const SimdKernels<c10::BFloat16>& best = bf16_table(best_isa);
+  return isa == best_isa ? best : bf16_table(isa);
 }
 
 }  // namespace convoy::kernels
