@@ -21,13 +21,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kPolicySteps = 8;
+constexpr int64_t kProblems = 16;
 constexpr int64_t kTextsOfStep = 4 * 3;  // problems and samples
 
 // A program rewards texts by their length and notes each question in a file.
 Settings policy_settings(const TrainFixture& fixture, const Settings& more) {
   const fs::path folder = fixture.rows().parent_path();
   std::string problems;
-  for (int row = 0; row < 13; ++row)
+  for (int row = 0; row < kProblems; ++row)
     problems += fmt::format("{{\"problem\": \"What is {} + {}? \", \"answer\": \"{}\"}}\n", row,
                             2 * row, 3 * row);
   write_file_atomic(folder / "problems.jsonl", problems);
@@ -134,7 +135,7 @@ TEST_P(PolicyRuns, KilledAtRandomMomentsTheyEqualUnbrokenOnes) {
   expect_same_rollouts(fixture, "unbroken", "killed");
   // Questions under way when the kill came are asked again: at most the texts of one step, and the
   // answers of an evaluation, which is measured again.
-  EXPECT_LE(num_asked(fixture) - 2 * asked_by_unbroken, kills * (kTextsOfStep + 13));
+  EXPECT_LE(num_asked(fixture) - 2 * asked_by_unbroken, kills * (kTextsOfStep + kProblems));
 }
 INSTANTIATE_TEST_SUITE_P(Modes, PolicyRuns, ::testing::Values("lora", "full"),
                          [](const auto& one) { return std::string(one.param); });
