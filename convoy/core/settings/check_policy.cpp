@@ -56,6 +56,7 @@ class PolicyCheck {
     check_rewards();
     check_rollouts();
     check_reference();
+    check_clip();
     if (settings_.train.chooses_batch())
       refuse("train.batch_size", "it counts problems, and is not chosen by memory",
              "write a number: each problem has rollout.samples texts");
@@ -108,6 +109,13 @@ class PolicyCheck {
              "write 1, or leave it out");
     if (settings_.data.bad_rows == "replace")
       refuse("data.bad_rows", "problems are read as they are, found replace", "error or skip");
+  }
+
+  void check_clip() const {
+    const PolicySettings& policy = settings_.policy;
+    if (policy_loss_named(policy.loss).clips_weight && policy.clip_low != PolicySettings().clip_low)
+      refuse("policy.clip_low", fmt::format("loss {} has no lower bound", policy.loss),
+             "remove it; policy.clip_high is the upper bound");
   }
 
   void check_reference() const {

@@ -130,9 +130,10 @@ struct PolicySettings {
           "weight of the divergence from the reference (k3 estimate, arXiv 2402.03300; rloo: "
           "the logarithm of the ratio, taken from the reward); 0 = none")
         .at_least(0);
-    visit("reference", reference,
-          "the model that the divergence is measured from: base = without an adapter, start = with "
-          "the adapter that training continues, or a model folder");
+    visit(
+        "reference", reference,
+        "the model that the divergence is measured from: base = model.name without an adapter, or "
+        "a model folder");
     visit(
         "scale_rewards", scale_rewards,
         "divide advantages by the standard deviation of the rewards of their group, of the batch, "

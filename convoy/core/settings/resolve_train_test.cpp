@@ -662,6 +662,10 @@ TEST(TrainSettings, GrpoRefusesWhatItWouldIgnoreByName) {
   EXPECT_NE(refused({"tuning.mode=full", "policy.kl_beta=0.1"}).find("policy.kl_beta: task grpo"),
             std::string::npos);
   EXPECT_EQ(refused({"tuning.mode=lora", "policy.kl_beta=0.1"}), "");
+  EXPECT_NE(
+      refused({"policy.loss=cispo", "policy.clip_low=0.1"}).find("policy.clip_low: task grpo"),
+      std::string::npos);
+  EXPECT_EQ(refused({"policy.loss=cispo", "policy.clip_high=3"}), "");
   for (const char* key : {"rollout.samples=4", "policy.kl_beta=0.1", "reward=[{kind: answer}]"})
     EXPECT_NE(fate(key).find("applies only to task grpo"), std::string::npos) << key;
 }
