@@ -41,9 +41,7 @@ def number_in(text):
 
 
 def is_right(completions, answer, **_):
-    return [
-        float(number_in(text) == number_in(gold)) for text, gold in zip(completions, answer)
-    ]
+    return [float(number_in(text) == number_in(gold)) for text, gold in zip(completions, answer)]
 
 
 def load(folder, tuning):
