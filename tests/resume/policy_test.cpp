@@ -44,7 +44,7 @@ Settings policy_settings(const TrainFixture& fixture, const Settings& more) {
                   "train.batch_size=2",
                   "train.grad_accum=2",
                   "train.save_steps=1",
-                  "train.learning_rate=1e-3",
+                  "train.learning_rate=5e-5",
                   "train.lr_scheduler_type=constant",
                   "data.train_path=" + (folder / "problems.jsonl").string(),
                   "data.val_path=" + (folder / "problems.jsonl").string(),
