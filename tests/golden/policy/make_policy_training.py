@@ -39,7 +39,9 @@ def make_rollouts():
         for problem in range(PROBLEMS):
             prompt = [source.randrange(3, VOCABULARY) for _ in range(source.randrange(2, 7))]
             for _ in range(SAMPLES):
-                text = [source.randrange(3, VOCABULARY) for _ in range(source.randrange(1, LONGEST + 1))]
+                text = [
+                    source.randrange(3, VOCABULARY) for _ in range(source.randrange(1, LONGEST + 1))
+                ]
                 reward = source.choice([0.0, 0.25, 1.0, -0.5])
                 if turn == 1 and problem == 2:
                     reward = 0.25
