@@ -134,7 +134,8 @@ std::vector<train::Rollout> EngineRollouts::draw(const train::RolloutTurn& turn,
   std::map<Place, RecordedRollout> all = ledger_.texts();
   for (const Place& place : places) {
     train::Rollout& rollout = all.at(place).rollout;
-    rollout.rewards = ledger_.rewards().at(place);
+    for (size_t part = 0; part < rewards_.size(); ++part)
+      rollout.rewards.push_back(ledger_.reward(place, part).value());
     rollout.reward = weighed(rollout.rewards);
   }
   std::vector<train::Rollout> rollouts = rollouts_at(places, std::move(all));
@@ -227,36 +228,49 @@ double EngineRollouts::weighed(const std::vector<double>& rewards) const {
   return sum;
 }
 
-// The rewards of each text.
-std::vector<std::vector<double>> EngineRollouts::rewards_of(
-    const std::vector<rewards::JudgedText>& texts) {
-  std::vector<std::vector<double>> values(texts.size());
-  if (texts.empty()) return values;
-  for (const std::unique_ptr<rewards::Reward>& reward : rewards_) {
-    const std::vector<double> of_reward = reward->values(texts, [this] { return stop_wanted(); });
-    CONVOY_INVARIANT(of_reward.size() == texts.size(), "{} rewards of {} texts", of_reward.size(),
-                     texts.size());
-    for (size_t text = 0; text < texts.size(); ++text) values[text].push_back(of_reward[text]);
-  }
+// One reward's values of the texts. Without texts nothing is asked.
+std::vector<double> EngineRollouts::values_of(size_t part,
+                                              const std::vector<rewards::JudgedText>& texts) {
+  if (texts.empty()) return {};
+  std::vector<double> values = rewards_[part]->values(texts, [this] { return stop_wanted(); });
+  CONVOY_INVARIANT(values.size() == texts.size(), "{} rewards of {} texts", values.size(),
+                   texts.size());
   return values;
 }
 
-// Asks the rewards that the ledger does not have. Throws StopRequest on every rank if one stopped.
-void EngineRollouts::ask_rewards(const std::vector<Place>& places) {
+// All rewards of each text.
+std::vector<std::vector<double>> EngineRollouts::rewards_of(
+    const std::vector<rewards::JudgedText>& texts) {
+  std::vector<std::vector<double>> rewards(texts.size());
+  for (size_t part = 0; part < rewards_.size(); ++part) {
+    const std::vector<double> values = values_of(part, texts);
+    for (size_t text = 0; text < texts.size(); ++text) rewards[text].push_back(values[text]);
+  }
+  return rewards;
+}
+
+// Asks one reward for the texts whose value the ledger does not have, and saves the values at once:
+// the failure of a later reward does not cost them.
+void EngineRollouts::ask_reward(size_t part, const std::vector<Place>& places) {
   std::vector<Place> missing;
   std::vector<rewards::JudgedText> texts;
   for (const Place& place : places) {
-    if (ledger_.rewards().contains(place)) continue;
+    if (ledger_.reward(place, part)) continue;
     const RecordedRollout& recorded = ledger_.texts().at(place);
     missing.push_back(place);
     texts.push_back(judged(parts_.problems.train[static_cast<size_t>(place.first)], recorded.text,
                            recorded.rollout.text_tokens(), recorded.rollout.is_truncated,
                            place.second));
   }
+  const std::vector<double> values = values_of(part, texts);
+  for (size_t at = 0; at < missing.size(); ++at) ledger_.add_reward(missing[at], part, values[at]);
+}
+
+// Asks the rewards that the ledger does not have. Throws StopRequest on every rank if one stopped.
+void EngineRollouts::ask_rewards(const std::vector<Place>& places) {
   bool stopped = false;
   try {
-    const std::vector<std::vector<double>> values = rewards_of(texts);
-    for (size_t at = 0; at < missing.size(); ++at) ledger_.add_rewards(missing[at], values[at]);
+    for (size_t part = 0; part < rewards_.size(); ++part) ask_reward(part, places);
   } catch (const StopRequest&) {
     stopped = true;
   }

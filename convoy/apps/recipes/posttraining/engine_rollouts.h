@@ -63,7 +63,9 @@ class EngineRollouts final : public train::RolloutSource {
                                           std::map<Place, RecordedRollout> found);
   std::vector<Place> places_of(const std::vector<int64_t>& problems) const;
   void draw_texts(const train::RolloutTurn& turn, const std::vector<Place>& places);
+  void ask_reward(size_t part, const std::vector<Place>& places);
   void ask_rewards(const std::vector<Place>& places);
+  std::vector<double> values_of(size_t part, const std::vector<rewards::JudgedText>& texts);
   std::vector<std::vector<double>> rewards_of(const std::vector<rewards::JudgedText>& texts);
   double weighed(const std::vector<double>& rewards) const;
   bool stop_wanted() const { return parts_.run.stop_requested.load(); }

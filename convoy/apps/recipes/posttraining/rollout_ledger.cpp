@@ -110,7 +110,7 @@ void RolloutLedger::open(int64_t step, const std::string& key) {
   for (const auto& [at, line] : text_journal_->kept())
     texts_.emplace(at, rollout_of(io::parse_json(line, place)));
   for (const auto& [at, line] : reward_journal_->kept())
-    rewards_.emplace(at, io::parse_json(line, place).get<std::vector<double>>());
+    rewards_.emplace(at, io::parse_json(line, place).get<double>());
 }
 
 void RolloutLedger::add_text(const RecordedRollout& recorded) {
@@ -122,9 +122,20 @@ void RolloutLedger::add_text(const RecordedRollout& recorded) {
   texts_.emplace(place, rollout_of(io::parse_json(line, folder_.string())));
 }
 
-void RolloutLedger::add_rewards(const Place& place, const std::vector<double>& rewards) {
-  reward_journal_->add(place, io::line_of(Json(rewards)));
-  rewards_.emplace(place, rewards);
+// The rewards of a text lie behind each other, as if each were a sample.
+RolloutLedger::Place RolloutLedger::place_of_reward(const Place& place, size_t part) const {
+  return {place.first, place.second * std::ssize(reward_names_) + static_cast<int64_t>(part)};
+}
+
+std::optional<double> RolloutLedger::reward(const Place& place, size_t part) const {
+  const auto found = rewards_.find(place_of_reward(place, part));
+  if (found == rewards_.end()) return std::nullopt;
+  return found->second;
+}
+
+void RolloutLedger::add_reward(const Place& place, size_t part, double value) {
+  reward_journal_->add(place_of_reward(place, part), io::line_of(Json(value)));
+  rewards_.emplace(place_of_reward(place, part), value);
 }
 
 void RolloutLedger::finish(int64_t step, const std::string& key,

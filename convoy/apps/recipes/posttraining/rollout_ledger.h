@@ -48,11 +48,12 @@ class RolloutLedger {
 
   // Opens the unfinished files of a step, with what an earlier life of the run saved in them.
   void open(int64_t step, const std::string& key);
-  // Between open() and finish(). Texts come without rewards; rewards in the order of the names.
+  // Call the next four functions between open() and finish(). Texts come without rewards. `part`:
+  // the place of a reward among the names.
   const std::map<Place, RecordedRollout>& texts() const { return texts_; }
-  const std::map<Place, std::vector<double>>& rewards() const { return rewards_; }
+  std::optional<double> reward(const Place& place, size_t part) const;  // none: it was not saved
   void add_text(const RecordedRollout& rollout);
-  void add_rewards(const Place& place, const std::vector<double>& rewards);
+  void add_reward(const Place& place, size_t part, double value);
 
   // Collective. Writes the step's file from the rollouts of all ranks, in the order of their
   // places, and removes the unfinished files.
@@ -62,6 +63,7 @@ class RolloutLedger {
   std::filesystem::path file_of(int64_t step) const;
 
  private:
+  Place place_of_reward(const Place& place, size_t part) const;
   std::filesystem::path unfinished(int64_t step, const std::string& key,
                                    const std::string& kind) const;
 
@@ -69,7 +71,7 @@ class RolloutLedger {
   const std::vector<std::string> reward_names_;
   comm::Group& group_;
   std::map<Place, RecordedRollout> texts_;
-  std::map<Place, std::vector<double>> rewards_;
+  std::map<Place, double> rewards_;  // by place_of_reward()
   std::unique_ptr<io::AnswerJournal> text_journal_;
   std::unique_ptr<io::AnswerJournal> reward_journal_;
 };

@@ -43,7 +43,9 @@ TEST_F(Ledger, KeepsTextsAndRewardsOfAStepThatWasKilled) {
     killed.add_text(drawn_rollout(4, 0));
     killed.add_text(drawn_rollout(4, 1));
     text = killed.texts().at({4, 1}).text;
-    killed.add_rewards({4, 0}, {1, -0.1});
+    killed.add_reward({4, 0}, 0, 1);
+    killed.add_reward({4, 0}, 1, -0.1);
+    killed.add_reward({4, 1}, 0, 0.5);
   }
   RolloutLedger later = ledger();
   EXPECT_FALSE(later.finished(7, "abc"));
@@ -56,8 +58,10 @@ TEST_F(Ledger, KeepsTextsAndRewardsOfAStepThatWasKilled) {
   EXPECT_EQ(rollout.ids, wanted.ids);
   EXPECT_EQ(rollout.prompt_tokens, 2);
   EXPECT_TRUE(rollout.is_truncated);
-  ASSERT_EQ(later.rewards().size(), 1u);
-  EXPECT_EQ(later.rewards().at({4, 0}), (std::vector<double>{1, -0.1}));
+  EXPECT_EQ(later.reward({4, 0}, 0), 1);
+  EXPECT_EQ(later.reward({4, 0}, 1), -0.1);
+  EXPECT_EQ(later.reward({4, 1}, 0), 0.5) << "its other reward was still asked";
+  EXPECT_FALSE(later.reward({4, 1}, 1));
   RolloutLedger of_other_weights = ledger();
   of_other_weights.open(7, "def");
   EXPECT_TRUE(of_other_weights.texts().empty());
