@@ -45,6 +45,7 @@ Settings policy_settings(const TrainFixture& fixture, const Settings& more) {
                   "train.grad_accum=2",
                   "train.save_steps=1",
                   "train.learning_rate=5e-5",
+                  "tuning.lora.dropout=0",
                   "train.lr_scheduler_type=constant",
                   "data.train_path=" + (folder / "problems.jsonl").string(),
                   "data.val_path=" + (folder / "problems.jsonl").string(),
@@ -174,6 +175,18 @@ TEST(PolicyRunsWithoutSpread, SayThatTheyLearnNothing) {
       said += event.at("message").get<std::string>().starts_with("step 1 teaches nothing") ? 1 : 0;
   }
   EXPECT_EQ(said, 1);
+}
+
+TEST(PolicyRunsWithHugeRewards, NameTheText) {
+  const TrainFixture fixture;
+  const Ended ended = fixture.run(
+      "run", policy_settings(
+                 fixture, {R"(reward=[{"kind": "format", "pattern": "(?s).*", "weight": 1e200}])",
+                           "train.steps=2", "train.final_eval=false"}));
+  EXPECT_NE(ended.status, 0);
+  EXPECT_NE(ended.errors.find("sample 0: 1 times the weight 1e+200 is too large"),
+            std::string::npos)
+      << ended.errors;
 }
 
 // Several steps on the same texts, held near a reference: a checkpoint between them goes on with the

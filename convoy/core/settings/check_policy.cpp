@@ -32,7 +32,7 @@ const std::array<IgnoredKeys, 5>& ignored_keys() {
          "train.eval_generate_", "train.eval_json_schema"}},
        {"the model that learns must be the one that drew the texts",
         "remove it",
-        {"train.neftune_noise_alpha"}},
+        {"train.neftune_noise_alpha", "tuning.lora.dropout"}},
        {"it draws as rollout says", "remove it", {"generation."}}}};
   return keys;
 }
@@ -74,13 +74,15 @@ class PolicyCheck {
     const auto usual = config::assigned_values(config::list_fields(defaults));
     for (const auto& [path, value] : config::assigned_values(config::list_fields(given)))
       if (const IgnoredKeys* const ignored = why_ignored(path);
-          ignored && value != usual.at(path) && !holds_nothing_out(path))
+          ignored && value != usual.at(path) && !says_what_is_done(path))
         refuse(path, ignored->reason, ignored->hint);
   }
 
-  // A record that says that no rows are held out says what the task does.
-  bool holds_nothing_out(std::string_view path) const {
-    return path == "data.split.val_ratio" && settings_.data.split.val_ratio.value == 0.0;
+  // A record that says that no rows are held out, or that nothing is dropped, says what the task
+  // does.
+  bool says_what_is_done(std::string_view path) const {
+    return (path == "data.split.val_ratio" && settings_.data.split.val_ratio.value == 0.0) ||
+           (path == "tuning.lora.dropout" && settings_.tuning.lora.dropout == 0);
   }
 
   void check_rewards() const {

@@ -650,6 +650,7 @@ TEST(TrainSettings, GrpoRefusesWhatItWouldIgnoreByName) {
            {"data.split.val_ratio=0.1", "data.split.val_ratio: task grpo"},
            {"generation.temperature=1", "generation.temperature: task grpo"},
            {"train.neftune_noise_alpha=5", "train.neftune_noise_alpha: task grpo"},
+           {"tuning.lora.dropout=0.3", "tuning.lora.dropout: task grpo"},
            {"rollout.temperature=0.7", "rollout.temperature: task grpo"},
            {"rollout.max_new_tokens=100000", "leave no room for its problem"},
            {"train.batch_size=auto", "train.batch_size: task grpo"},

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -43,6 +44,19 @@ rewards::JudgedText judged(const RolloutProblem& problem, const std::string& tex
           .row = problem.row,
           .row_number = problem.row_number,
           .sample = sample};
+}
+
+// Squares of rewards, and their sums over a step, are finite within this.
+constexpr double kLargestReward = 1e100;
+
+void require_usable(const settings::RewardSettings& reward, const rewards::JudgedText& text,
+                    double value) {
+  if (std::abs(value) <= kLargestReward && std::abs(reward.weight * value) <= kLargestReward)
+    return;
+  throw DataError(fmt::format("reward `{}`: row {}, sample {}: {:g} times the weight {:g} is too "
+                              "large for a mean",
+                              reward.name, text.row_number, text.sample, value, reward.weight),
+                  {.hint = "give numbers and weights within 1e100"});
 }
 
 }  // namespace
@@ -235,6 +249,8 @@ std::vector<double> EngineRollouts::values_of(size_t part,
   std::vector<double> values = rewards_[part]->values(texts, [this] { return stop_wanted(); });
   CONVOY_INVARIANT(values.size() == texts.size(), "{} rewards of {} texts", values.size(),
                    texts.size());
+  for (size_t text = 0; text < texts.size(); ++text)
+    require_usable(reward_settings_[part], texts[text], values[text]);
   return values;
 }
 

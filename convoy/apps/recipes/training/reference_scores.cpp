@@ -322,7 +322,10 @@ void require_tokenizer_of(const std::string& reference, const text::Tokenizer& o
                           const std::string& model, const std::string& key) {
   if (reference == "base" || reference == "start") return;
   const io::ModelFolder folder = io::ModelFolder::open(reference);
-  if (text::Tokenizer::load(folder.path()).content_hash() != own.content_hash())
+  // data.eos_token names another EOS for both.
+  const std::string eos_token = own.eos_id() ? own.piece(*own.eos_id()) : std::string();
+  if (text::Tokenizer::load(folder.path(), eos_token).content_hash() != own.content_hash() &&
+      text::Tokenizer::load(folder.path()).content_hash() != own.content_hash())
     throw ConfigError(fmt::format("{} has another tokenizer than {}", reference, model),
                       {.key = key, .hint = "name a model of the same tokens"});
 }

@@ -99,12 +99,14 @@ TEST_F(FoundCheckpoints, ABestOfAnotherFigureIsForgotten) {
 TEST_F(FoundCheckpoints, ARunThatBeginsAnewHasNone) {
   settings_.train.resume_from_checkpoint = "never";
   save_checkpoint(7, {});
+  fs::create_directories(run_folder(0) / "rollouts");
   on_ranks([&](TrainingRun& run) {
     const FoundCheckpoint found = find_checkpoint(run);
     EXPECT_EQ(found.progress.step, 0);
     EXPECT_FALSE(found.stamp || found.loaded);
     EXPECT_EQ(found.saved_number("batch_size"), std::nullopt);
     EXPECT_EQ(found.trainer_state(), "");
+    EXPECT_FALSE(fs::exists(run_folder(0) / "rollouts")) << "texts of an earlier life";
     settings::TrainSettings settings = run.settings;
     settings.train.batch_size = 3;
     EXPECT_EQ(global_batch(run, found, settings) % 2, 0);  // rows of both ranks
