@@ -36,7 +36,7 @@ std::optional<checkpoint::LoadedCheckpoint> load_wished(TrainingRun& run) {
   const std::string& wish = run.settings.train.resume_from_checkpoint;
   // A plan writes nothing, and its own folder has no checkpoints.
   if (!run.request.plan_only) run.checkpoints.prepare();
-  // A run that starts anew draws its texts anew too.
+  // Without a checkpoint, the texts of an earlier life of the run do not count either.
   if (wish == "never" && !run.request.plan_only) fs::remove_all(run.folder.rollouts_folder());
   if (wish == "never" || (wish == "auto" && run.request.plan_only)) return std::nullopt;
   if (wish == "auto") return run.checkpoints.load_newest();
