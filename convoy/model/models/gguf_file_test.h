@@ -3,7 +3,9 @@
 // Golden models written as GGUF files and read again, for tests of what these files hold.
 #pragma once
 
-#include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
 
 #include <set>

@@ -2,6 +2,7 @@
 //
 // Gemma, Gemma 4 and Muse Glimmer as GGUF, under the names and keys that llama.cpp's converter
 // writes and llama.cpp reads (v0.5.0: conversion/gemma.py, conversion/muse_glimmer.py, src/models).
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include <set>
