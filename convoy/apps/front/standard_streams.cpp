@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
-#include <ctime>
+
+#include "convoy/core/base/broken_pipes.h"
 
 namespace convoy::apps {
 
@@ -17,19 +17,12 @@ void open_standard_streams() {
 }
 
 void write_to_stderr(std::string_view text) {
-  sigset_t pipe, before;
-  sigemptyset(&pipe);
-  sigaddset(&pipe, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &pipe, &before);
+  const BlockedBrokenPipes blocked;
   while (!text.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
     if (written > 0) text.remove_prefix(static_cast<size_t>(written));
     if (written <= 0 && errno != EINTR) break;
   }
-  const timespec now{};
-  // Takes a pending SIGPIPE, which would arrive with the old mask.
-  ::sigtimedwait(&pipe, nullptr, &now);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace convoy::apps

@@ -13,8 +13,8 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <ctime>
 
+#include "convoy/core/base/broken_pipes.h"
 #include "convoy/core/base/printable_text.h"
 #include "convoy/core/base/seconds_since.h"
 #include "convoy/core/base/trimmed.h"
@@ -45,22 +45,6 @@ std::optional<double> finite_number(std::string_view line) {
 size_t unread_bytes(int descriptor) {
   int count = 0;
   return ::ioctl(descriptor, FIONREAD, &count) == 0 ? static_cast<size_t>(count) : 0;
-}
-
-// write() that returns EPIPE where the signal would end this process.
-ssize_t write_without_signal(int descriptor, std::string_view text) {
-  sigset_t pipe, before;
-  sigemptyset(&pipe);
-  sigaddset(&pipe, SIGPIPE);
-  pthread_sigmask(SIG_BLOCK, &pipe, &before);
-  const ssize_t sent = ::write(descriptor, text.data(), text.size());
-  const int number = errno;
-  // Takes a pending SIGPIPE, which would arrive with the old mask.
-  const timespec now{};
-  if (sent < 0 && number == EPIPE) ::sigtimedwait(&pipe, nullptr, &now);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  errno = number;
-  return sent;
 }
 
 std::string quoted_bytes(std::string_view text) {
@@ -208,8 +192,9 @@ std::optional<ProgramFault> RewardProgram::fault_of_time(Question& question) con
 }
 
 void RewardProgram::send(Question& question) {
+  const BlockedBrokenPipes blocked;
   while (!question.unsent.empty()) {
-    const ssize_t sent = write_without_signal(input_.get(), question.unsent);
+    const ssize_t sent = ::write(input_.get(), question.unsent.data(), question.unsent.size());
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) break;  // a full pipe; or no reader, which the end of the program tells
     question.unsent.erase(0, static_cast<size_t>(sent));

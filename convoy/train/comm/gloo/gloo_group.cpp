@@ -14,11 +14,11 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
+#include "convoy/core/base/broken_pipes.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/loopback.h"
 #include "convoy/launch/rendezvous/endpoint.h"
 #include "convoy/train/comm/gloo/bounded_wait.h"
-#include "convoy/train/comm/gloo/broken_pipes.h"
 #include "convoy/train/comm/gloo/sockets.h"
 #include "convoy/train/comm/key_value_store.h"
 #include "convoy/train/comm/single/single_group.h"
@@ -49,6 +49,8 @@ c10::intrusive_ptr<c10d::ProcessGroupGloo> connect(StoreBarrier& store_barrier, 
                                                    std::chrono::milliseconds timeout) {
   using Gloo = c10d::ProcessGroupGloo;
   const RankEnvironment& environment = store_barrier.environment();
+  // Gloo writes to its sockets without MSG_NOSIGNAL (gloo/transport/tcp/pair.cc, Pair::write),
+  // because its users run under Python, which ignores SIGPIPE.
   const BlockedBrokenPipes blocked;  // inherited by every thread that c10d and Gloo start here
   auto options = Gloo::Options::create(timeout);
   options->devices.push_back(environment.one_host() || environment.gloo_interface.empty()

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/train/comm/gloo/broken_pipes.h"
+#include "convoy/core/base/broken_pipes.h"
 
 #include <pthread.h>
 
 #include <ctime>
 
-namespace convoy::comm {
+namespace convoy {
 
 BlockedBrokenPipes::BlockedBrokenPipes() {
   sigemptyset(&broken_pipe_);
@@ -21,4 +21,4 @@ BlockedBrokenPipes::~BlockedBrokenPipes() {
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 
-}  // namespace convoy::comm
+}  // namespace convoy
