@@ -4,8 +4,6 @@
 #include <cmath>
 
 #include "convoy/core/base/error.h"
-#include "convoy/core/base/files.h"
-#include "convoy/core/base/wide_text.h"
 #include "convoy/farm/process/parsing/judge_scores.h"
 #include "convoy/farm/process/parsing/prompt_template.h"
 #include "convoy/farm/process/parsing/think_text.h"
@@ -17,18 +15,10 @@
 namespace convoy::rewards {
 namespace {
 
-constexpr int64_t kMostPromptBytes = int64_t{1} << 20;
-
 process::PromptTemplate prompt_of(const settings::RewardSettings& settings) {
-  try {
-    std::string text = read_file(settings.prompt, kMostPromptBytes);
-    refuse_wide_text(text, settings.prompt);
-    return {text, settings.prompt, {"problem", "text", "answer"}};
-  } catch (const DataError& error) {
-    ErrorLocation place = error.location();
-    place.key = "reward.prompt";
-    throw ConfigError(error.what(), place);
-  }
+  return {process::read_prompt_file(settings.prompt, "reward.prompt"),
+          settings.prompt,
+          {"problem", "text", "answer"}};
 }
 
 // Errors of the layer `remote` name flags that this setting does not have.

@@ -7,8 +7,6 @@
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
-#include "convoy/core/base/files.h"
-#include "convoy/core/base/wide_text.h"
 #include "convoy/core/settings/template_kwargs.h"
 #include "convoy/data/datasets/encoding/encode_sample.h"
 #include "convoy/data/datasets/sources/dataset.h"
@@ -21,19 +19,10 @@ namespace convoy::recipes {
 namespace {
 
 constexpr const char* kProblemAlone = "{{ problem }}";
-constexpr int64_t kMaxPromptBytes = int64_t{1} << 20;
 
 process::PromptTemplate prompt_of(const settings::RolloutSettings& rollout) {
   if (rollout.prompt.empty()) return {kProblemAlone, "the problem alone", {"problem"}};
-  try {
-    const std::string text = read_file(rollout.prompt, kMaxPromptBytes);
-    refuse_wide_text(text, rollout.prompt);
-    return {text, rollout.prompt, {"problem"}};
-  } catch (const DataError& error) {
-    ErrorLocation place = error.location();
-    place.key = "rollout.prompt";
-    throw ConfigError(error.what(), place);
-  }
+  return {process::read_prompt_file(rollout.prompt, "rollout.prompt"), rollout.prompt, {"problem"}};
 }
 
 bool asks_in_chat(const LoadedModel& loaded, const settings::RolloutSettings& rollout) {

@@ -11,11 +11,14 @@
 #include <utility>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
 #include "convoy/core/base/suggest.h"
+#include "convoy/core/base/wide_text.h"
 
 namespace convoy::process {
 namespace {
 
+constexpr int64_t kMostPromptBytes = int64_t{1} << 20;
 constexpr std::string_view kOpenField = "{{";
 constexpr std::string_view kCloseField = "}}";
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
@@ -223,6 +226,18 @@ bool is_known(const std::string& name, const std::vector<std::string>& known_nam
 }
 
 }  // namespace
+
+std::string read_prompt_file(const std::string& file, const std::string& key) {
+  try {
+    std::string text = read_file(file, kMostPromptBytes);
+    refuse_wide_text(text, file);
+    return text;
+  } catch (const DataError& error) {
+    ErrorLocation place = error.location();
+    place.key = key;
+    throw ConfigError(error.what(), place);
+  }
+}
 
 PromptTemplate::PromptTemplate(const std::string& text, const std::string& name,
                                const std::vector<std::string>& known_names)

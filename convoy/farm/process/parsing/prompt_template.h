@@ -30,6 +30,9 @@ struct ForeignName {
 // "%s" alone. JSON, formulas, and names after a command or an index do not count.
 std::vector<ForeignName> foreign_names(const std::string& text);
 
+// The text of a prompt's file. Throws ConfigError that names the setting `key`.
+std::string read_prompt_file(const std::string& file, const std::string& key);
+
 class PromptTemplate {
  public:
   // `name` identifies the prompt in errors. A name that starts with "row." is a column of the row

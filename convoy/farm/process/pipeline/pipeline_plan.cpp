@@ -8,8 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/base/error.h"
-#include "convoy/core/base/files.h"
-#include "convoy/core/base/wide_text.h"
 #include "convoy/core/config/describe.h"
 #include "convoy/farm/process/parsing/wanted_columns.h"
 #include "convoy/farm/process/results/training_rows.h"
@@ -20,8 +18,6 @@ namespace {
 
 // Increased when the same settings make other rows than before.
 constexpr int kPipelineVersion = 3;
-
-constexpr int64_t kMaxPromptBytes = int64_t{1} << 20;
 
 const std::map<std::string, std::vector<std::string>>& known_names() {
   static const std::map<std::string, std::vector<std::string>> names = {
@@ -76,16 +72,7 @@ PromptTexts read_prompt_texts(const settings::PromptSettings& prompts, const Pro
                                                               {"evaluate", &prompts.evaluate},
                                                               {"improve", &prompts.improve}};
   for (const auto& [stage, file] : files) {
-    if (file->empty()) continue;
-    try {
-      std::string text = read_file(*file, kMaxPromptBytes);
-      refuse_wide_text(text, *file);
-      texts[stage] = std::move(text);
-    } catch (const DataError& error) {
-      ErrorLocation place = error.location();
-      place.key = fmt::format("prompts.{}", stage);
-      throw ConfigError(error.what(), place);
-    }
+    if (!file->empty()) texts[stage] = read_prompt_file(*file, fmt::format("prompts.{}", stage));
   }
   return texts;
 }
