@@ -34,11 +34,6 @@ at::Tensor tensor_of(const std::vector<Rollout>& rollouts,
   return device::to_device<double>(all, device);
 }
 
-// exp(difference) - difference - 1: never negative, and 0 for equal models.
-at::Tensor k3_sum(const at::Tensor& difference_T) {
-  return (at::expm1(difference_T) - difference_T).sum();
-}
-
 at::Tensor token_figures(const objectives::PolicyTokens& tokens,
                          const objectives::PolicyLosses& losses) {
   const at::Tensor difference_T = tokens.drawn_T - tokens.log_probability_T.detach();
@@ -46,7 +41,7 @@ at::Tensor token_figures(const objectives::PolicyTokens& tokens,
   std::array<at::Tensor, NumPolicyFigures> sums;
   sums[NumClippedTokens] = losses.clipped_T.to(at::kDouble).sum();
   sums[DivergenceSum] = losses.divergence_T.defined() ? losses.divergence_T.sum() : none;
-  sums[EngineDivergence] = k3_sum(difference_T);
+  sums[EngineDivergence] = objectives::k3_divergence(difference_T).sum();
   sums[EngineDifference] = difference_T.abs().sum();
   sums[NumLearntTokens] = none + static_cast<double>(difference_T.numel());
   return at::stack(sums);

@@ -2,10 +2,10 @@
 #include "convoy/train/loop/rollout_summary.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #include "convoy/core/base/error.h"
+#include "convoy/train/objectives/policy_loss.h"
 
 namespace convoy::train {
 namespace {
@@ -38,14 +38,10 @@ double mean_reward(std::span<const RolloutSummary> rollouts) {
   return sum / static_cast<double>(rollouts.size());
 }
 
-// Sample standard deviation: n - 1 in the divisor.
 double reward_deviation(std::span<const RolloutSummary> rollouts) {
-  if (rollouts.size() < 2) return 0;
-  const double mean = mean_reward(rollouts);
-  double squares = 0;
-  for (const RolloutSummary& rollout : rollouts)
-    squares += (rollout.reward - mean) * (rollout.reward - mean);
-  return std::sqrt(squares / static_cast<double>(rollouts.size() - 1));
+  std::vector<double> rewards;
+  for (const RolloutSummary& rollout : rollouts) rewards.push_back(rollout.reward);
+  return objectives::deviation_of(rewards);
 }
 
 bool are_alike(std::span<const RolloutSummary> group) {

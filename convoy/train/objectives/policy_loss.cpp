@@ -61,12 +61,6 @@ std::vector<double> inverse_of(const std::vector<int64_t>& lengths) {
   return inverse;
 }
 
-// exp(reference - trained) - (reference - trained) - 1: never negative, and 0 for equal models.
-Tensor k3_divergence(const PolicyTokens& tokens) {
-  const Tensor difference_T = tokens.reference_T - tokens.log_probability_T;
-  return at::expm1(difference_T) - difference_T;
-}
-
 // The clipped objective, and where it has no gradient. Both of the shape of `ratio`: tokens or
 // rollouts.
 struct Clipped {
@@ -135,15 +129,6 @@ double mean_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Sample standard deviation: n - 1 in the divisor.
-double deviation_of(std::span<const double> values) {
-  if (values.size() < 2) return 0;
-  const double mean = mean_of(values);
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return std::sqrt(squares / static_cast<double>(values.size() - 1));
-}
-
 // Rewards of a group minus their baseline. Means of equal rewards need not be equal to them by
 // rounding, so that case is told apart.
 std::vector<double> centred(const PolicyLossFacts& facts, std::span<const double> group) {
@@ -160,6 +145,16 @@ std::vector<double> centred(const PolicyLossFacts& facts, std::span<const double
 }
 
 }  // namespace
+
+double deviation_of(std::span<const double> values) {
+  if (values.size() < 2) return 0;
+  const double mean = mean_of(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+Tensor k3_divergence(const Tensor& difference_T) { return at::expm1(difference_T) - difference_T; }
 
 PolicyLosses policy_losses(const settings::PolicySettings& settings, const PolicyTokens& tokens) {
   check(tokens);
@@ -186,7 +181,7 @@ PolicyLosses policy_losses(const settings::PolicySettings& settings, const Polic
     losses.clipped_T = clipped_T.is_clipped;
   }
   if (tokens.reference_T.defined()) {
-    const Tensor divergence_T = k3_divergence(tokens);
+    const Tensor divergence_T = k3_divergence(tokens.reference_T - tokens.log_probability_T);
     losses.divergence_T = divergence_T.detach();
     if (settings.kl_beta > 0 && !facts.lowers_rewards)
       losses.sum = losses.sum + settings.kl_beta * weighted_sum(divergence_T);

@@ -49,6 +49,12 @@ std::vector<double> lower_rewards(const settings::PolicySettings& settings,
                                   std::span<const double> rewards, const at::Tensor& drawn_T,
                                   const at::Tensor& reference_T, std::span<const int64_t> starts);
 
+// Sample standard deviation: n - 1 in the divisor. 0 for a single value.
+double deviation_of(std::span<const double> values);
+// The k3 estimate of a divergence (arXiv 2402.03300) of each token whose log-probabilities under
+// two models differ by this: exp(difference) - difference - 1, never negative.
+at::Tensor k3_divergence(const at::Tensor& difference_T);
+
 // The advantage of each rollout of whole groups of `group_size` rollouts, one group behind the
 // other. A group whose rewards are all equal has advantages of exactly 0.
 std::vector<double> advantages_of(const settings::PolicySettings& settings,

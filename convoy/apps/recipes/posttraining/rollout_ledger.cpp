@@ -9,6 +9,7 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/io/json_text.h"
 #include "convoy/core/io/row_output.h"
+#include "convoy/core/telemetry/runs/run_rollouts.h"
 
 namespace convoy::recipes {
 namespace {
@@ -58,7 +59,7 @@ RolloutLedger::RolloutLedger(fs::path folder, std::vector<std::string> reward_na
     : folder_(std::move(folder)), reward_names_(std::move(reward_names)), group_(group) {}
 
 fs::path RolloutLedger::file_of(int64_t step) const {
-  return folder_ / fmt::format("step-{}.jsonl", step);
+  return telemetry::rollout_file(folder_, step);
 }
 
 // The key is a part of the name, so that texts of other weights are neither read nor refused.

@@ -54,9 +54,13 @@ std::vector<int64_t> rollout_steps(const fs::path& run) {
   return steps;
 }
 
+fs::path rollout_file(const fs::path& folder, int64_t step) {
+  return folder / fmt::format("{}{}{}", kBegin, step, kEnd);
+}
+
 void for_each_rollout(const fs::path& run, int64_t step,
                       const std::function<void(ordered_json)>& take) {
-  std::ifstream file(run / "rollouts" / fmt::format("{}{}{}", kBegin, step, kEnd));
+  std::ifstream file(rollout_file(run / "rollouts", step));
   for (std::string line; std::getline(file, line);) {
     ordered_json row = ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (row.is_object()) take(std::move(row));

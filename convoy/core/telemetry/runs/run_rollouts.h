@@ -13,6 +13,9 @@
 
 namespace convoy::telemetry {
 
+// `folder`: RUN/rollouts.
+std::filesystem::path rollout_file(const std::filesystem::path& folder, int64_t step);
+
 // The steps that have a file, ascending.
 std::vector<int64_t> rollout_steps(const std::filesystem::path& run);
 
