@@ -189,8 +189,19 @@ TEST(PolicyRunsWithHugeRewards, NameTheText) {
       << ended.errors;
 }
 
-// Several steps on the same texts, held near a reference: a checkpoint between them goes on with the
-// texts that were drawn before.
+// data.eos_token changes the EOS of the model and of its reference alike.
+TEST(PolicyReferences, HaveTheTokensOfTheModelUnderAnEosOfTheRun) {
+  const TrainFixture fixture;
+  const std::string model = std::string(std::getenv("CONVOY_SOURCE_DIR")) + "/examples/tally-3m";
+  const Ended ended = fixture.run(
+      "run", policy_settings(fixture, {"tuning.mode=full", "policy.kl_beta=0.05",
+                                       "policy.reference=" + model, "data.eos_token=<|endoftext|>",
+                                       "train.steps=1", "train.final_eval=false"}));
+  EXPECT_EQ(ended.status, 0) << ended.errors;
+}
+
+// Several steps learn from the same texts, held near a reference. A checkpoint between them goes on
+// with the texts that were drawn before.
 TEST(PolicyRunsGoOn, BetweenStepsOnTheSameTexts) {
   const TrainFixture fixture;
   const Settings settings =

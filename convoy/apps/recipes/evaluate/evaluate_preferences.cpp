@@ -71,7 +71,8 @@ train::ReferenceScores reference_scores_of(const OpenedModel& evaluated,
                                            const data::TokenDataset& rows, int64_t batch_rows,
                                            RankShare& share, const Log& log) {
   const ModelRequest request = reference_request(evaluated.request, settings, log);
-  require_tokenizer_of(settings.preference.reference, evaluated.tokenizer, evaluated.request.name);
+  require_tokenizer_of(settings.preference.reference, evaluated.tokenizer,
+                       evaluated.request.eos_token, evaluated.request.name);
   const LoadedModel reference = load_model(request, log);
   const int64_t together = settings::rows_of_item(settings.task_facts());
   log.info(fmt::format("reference ({}): log-probabilities of {}", settings.preference.reference,

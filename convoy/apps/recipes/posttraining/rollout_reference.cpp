@@ -28,7 +28,8 @@ RolloutReference::RolloutReference(const TrainingRun& run, const LoadedModel& ba
           {.key = "policy.reference", .hint = "name the base's folder"});
     return;
   }
-  require_tokenizer_of(wish, base.tokenizer, settings.model.name, "policy.reference");
+  require_tokenizer_of(wish, base.tokenizer, settings.data.eos_token, settings.model.name,
+                       "policy.reference");
   other_ =
       load_model({.name = wish, .dtype = run.dtype, .device = run.rank_device.device}, run.log);
 }

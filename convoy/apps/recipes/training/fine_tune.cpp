@@ -427,7 +427,7 @@ ExitCode train_from(TrainingRun& run, LoadedModel& base, FoundCheckpoint checkpo
       reference = reference_scores(run, input, batch, *group);
     else  // a wrong reference ends the run now, not after the measurement
       require_tokenizer_of(batch.settings.preference.reference, input.base.tokenizer,
-                           batch.settings.model.name);
+                           batch.settings.data.eos_token, batch.settings.model.name);
   });
   if (scoring == ScoringTime::BeforeState && !reference) return ExitCode::Stopped;
 

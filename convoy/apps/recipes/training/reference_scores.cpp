@@ -65,7 +65,8 @@ class Reference {
   }
 
   void load(const TrainingRun& run, const std::string& name) {
-    require_tokenizer_of(name, base_.tokenizer, run.settings.model.name);
+    require_tokenizer_of(name, base_.tokenizer, run.settings.data.eos_token,
+                         run.settings.model.name);
     other_ =
         load_model({.name = name, .dtype = run.dtype, .device = run.rank_device.device}, run.log);
   }
@@ -319,13 +320,11 @@ bool score_mismatches(ScoringPass& pass, const SettledBatch& batch,
 }  // namespace
 
 void require_tokenizer_of(const std::string& reference, const text::Tokenizer& own,
-                          const std::string& model, const std::string& key) {
+                          const std::string& eos_token, const std::string& model,
+                          const std::string& key) {
   if (reference == "base" || reference == "start") return;
   const io::ModelFolder folder = io::ModelFolder::open(reference);
-  // data.eos_token names another EOS for both.
-  const std::string eos_token = own.eos_id() ? own.piece(*own.eos_id()) : std::string();
-  if (text::Tokenizer::load(folder.path(), eos_token).content_hash() != own.content_hash() &&
-      text::Tokenizer::load(folder.path()).content_hash() != own.content_hash())
+  if (text::Tokenizer::load(folder.path(), eos_token).content_hash() != own.content_hash())
     throw ConfigError(fmt::format("{} has another tokenizer than {}", reference, model),
                       {.key = key, .hint = "name a model of the same tokens"});
 }
@@ -338,7 +337,7 @@ std::optional<train::ReferenceScores> reference_scores(const TrainingRun& run,
   if (!batch.settings.has_reference()) return scores;
   if (run.request.plan_only) {
     require_tokenizer_of(batch.settings.preference.reference, input.base.tokenizer,
-                         batch.settings.model.name);
+                         batch.settings.data.eos_token, batch.settings.model.name);
     return scores;
   }
   run.flight().set_phase("reference");

@@ -24,9 +24,9 @@ std::optional<train::ReferenceScores> reference_scores(const TrainingRun& run,
 
 // `reference`: the value of `key`. If it names another model, reads only the
 // tokenizer of that model. Throws ConfigError when that tokenizer differs from `own`, the tokenizer
-// of `model`.
+// of `model`. `eos_token`: the EOS that `own` was loaded with; empty = its folder's.
 void require_tokenizer_of(const std::string& reference, const text::Tokenizer& own,
-                          const std::string& model,
+                          const std::string& eos_token, const std::string& model,
                           const std::string& key = "preference.reference");
 
 }  // namespace convoy::recipes
