@@ -5,7 +5,7 @@
 // time:
 //  - the host touches device memory: SIGSEGV, after a report that names the block and the place;
 //  - an op gets a tensor of another device: an error that names both devices;
-//  - an op has no CUDA kernel in LibTorch, or a matrix product has no kernel for its type: an error;
+//  - an op has no CUDA kernel in LibTorch, or a matrix product has none for its type: an error;
 //  - two streams use the same bytes without an event or wait between them, or a block is freed
 //    while another stream may still use it: an error that names ops, streams and block;
 //  - the host writes a pinned buffer that a copy may still read, or reads a buffer that a copy may

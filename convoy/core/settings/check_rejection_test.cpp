@@ -3,24 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "convoy/core/base/error.h"
-#include "convoy/core/settings/resolve_train.h"
+#include "convoy/core/settings/errors_of_settings_test.h"
 
 namespace convoy::settings {
 namespace {
-
-// The errors of these settings with their hints; empty: none.
-std::string errors_of(std::vector<std::string> words, Wanted wanted = Wanted::Anything) {
-  TrainSettings settings;
-  config::Sources sources;
-  sources.overrides = std::move(words);
-  try {
-    resolve_train(settings, sources, wanted);
-  } catch (const ConfigError& error) {
-    return error.sentence();
-  }
-  return {};
-}
 
 void expect_refused(const std::vector<std::string>& words, const std::string& text) {
   const std::string errors = errors_of(words);

@@ -630,47 +630,6 @@ TEST(TrainSettings, AListOfDataSetsOfAnotherTrainerIsPointedToTheFile) {
     }
 }
 
-TEST(TrainSettings, GrpoRefusesWhatItWouldIgnoreByName) {
-  const std::vector<std::string> own = {"task=grpo", "reward=[{kind: answer}]"};
-  const auto refused = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), own.begin(), own.end());
-    try {
-      with(more);
-      return std::string();
-    } catch (const ConfigError& error) {
-      return error.sentence();
-    }
-  };
-  EXPECT_EQ(refused({}), "");
-  EXPECT_EQ(refused({"train.loss=dr_grpo", "policy.inner_steps=4", "rollout.samples=16",
-                     "train.metric_for_best_model=eval_accuracy"}),
-            "");
-  for (const auto& [given, said] : std::vector<std::pair<std::string, std::string>>{
-           {"train.packing=true", "train.packing: task grpo"},
-           {"data.split.val_ratio=0.1", "data.split.val_ratio: task grpo"},
-           {"generation.temperature=1", "generation.temperature: task grpo"},
-           {"train.neftune_noise_alpha=5", "train.neftune_noise_alpha: task grpo"},
-           {"tuning.lora.dropout=0.3", "tuning.lora.dropout: task grpo"},
-           {"rollout.temperature=0.7", "rollout.temperature: task grpo"},
-           {"rollout.max_new_tokens=100000", "leave no room for its problem"},
-           {"train.batch_size=auto", "train.batch_size: task grpo"},
-           {"policy.reference=start", "policy.reference: task grpo"},
-           {"reward=[]", "nothing says which texts are good"},
-           {"reward=[{kind: anser}]", "answer"},
-           {"rejection.samples=3", "rejection.samples applies only to task rejection"},
-           {"preference.beta=0.3", "preference.beta applies only to task"}})
-    EXPECT_NE(refused({given}).find(said), std::string::npos) << given << ": " << refused({given});
-  EXPECT_NE(refused({"tuning.mode=full", "policy.kl_beta=0.1"}).find("policy.kl_beta: task grpo"),
-            std::string::npos);
-  EXPECT_EQ(refused({"tuning.mode=lora", "policy.kl_beta=0.1"}), "");
-  EXPECT_NE(
-      refused({"policy.loss=cispo", "policy.clip_low=0.1"}).find("policy.clip_low: task grpo"),
-      std::string::npos);
-  EXPECT_EQ(refused({"policy.loss=cispo", "policy.clip_high=3"}), "");
-  for (const char* key : {"rollout.samples=4", "policy.kl_beta=0.1", "reward=[{kind: answer}]"})
-    EXPECT_NE(fate(key).find("applies only to task grpo"), std::string::npos) << key;
-}
-
 TEST(TrainSettings, ClassifyWantsItsOwnSettingsAndOnlyThere) {
   EXPECT_EQ(with({"task=classify", "classify.mode=average"}).classify.pooling, "average");
   EXPECT_EQ(with({"task=causal-lm"}).task, "sft");

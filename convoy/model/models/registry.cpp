@@ -24,7 +24,7 @@ bool is_held_as_bitsandbytes(const CheckpointWeights& weights,
   return architecture::is_map_of_blocks(parameter) && weights.coding_of(parameter.name).has_value();
 }
 
-// A placeholder for a weight that the linear map gets as codes.
+// Has the shape of a weight that the linear map gets as codes, and no values.
 at::Tensor shape_alone(const architecture::ParameterDeclaration& parameter, at::ScalarType dtype) {
   return at::empty(parameter.shape, at::TensorOptions().dtype(dtype).device(at::kMeta));
 }
