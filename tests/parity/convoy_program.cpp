@@ -22,9 +22,10 @@ namespace {
 std::string flags_of_all(const std::string& arguments) {
   const bool takes_dtype = arguments.starts_with("score") || arguments.starts_with("eval") ||
                            arguments.starts_with("generate");
+  const bool computes_with_a_model = takes_dtype || arguments.starts_with("train");
   const char* const devices = std::getenv("CONVOY_TEST_DEVICES");
   return fmt::format("{}{}", takes_dtype ? " --dtype fp32" : "",
-                     devices == nullptr ? "" : fmt::format(" --devices {}", devices));
+                     devices && computes_with_a_model ? fmt::format(" --devices {}", devices) : "");
 }
 
 }  // namespace
