@@ -315,6 +315,64 @@ class OneServer(unittest.TestCase):
             sum((part.token_logprobs for part in parts), []), whole.logprobs.token_logprobs
         )
 
+    def test_echoes_prompts_with_their_log_probabilities(self):
+        golden = json.loads(
+            (pathlib.Path(__file__).parent.parent / "golden/serve/logprobs.json").read_text()
+        )
+        prompt = golden["prompt"] + "".join(place["token"] for place in golden["places"])
+        ids = self.post("/tokenize", prompt=prompt).json()["tokens"]
+        plain = self.complete(prompt=prompt, max_tokens=3, logprobs=5).choices[0]
+        for given in (prompt, ids):
+            answer = self.complete(prompt=given, max_tokens=3, logprobs=5, echo=True)
+            self.assertEqual(answer.usage.prompt_tokens, len(ids))
+            self.assertEqual(answer.usage.prompt_tokens_details.cached_tokens, 0)
+            choice, found = answer.choices[0], answer.choices[0].logprobs
+            self.assertEqual(choice.text, prompt + plain.text)
+            self.assertEqual("".join(found.tokens), choice.text)
+            self.assertIsNone(found.token_logprobs[0])
+            self.assertIsNone(found.top_logprobs[0])
+            for token, offset in zip(found.tokens, found.text_offset, strict=True):
+                self.assertTrue(choice.text[offset:].startswith(token))
+            places = golden["places"]
+            for at, place in enumerate(places, len(ids) - len(places)):
+                self.assertAlmostEqual(found.token_logprobs[at], place["logprob"], delta=1e-4)
+                for token, wanted in place["top"]:
+                    self.assertAlmostEqual(found.top_logprobs[at][token], wanted, delta=1e-4)
+            self.assertEqual(found.token_logprobs[len(ids) :], plain.logprobs.token_logprobs)
+            self.assertEqual(found.top_logprobs[len(ids) :], plain.logprobs.top_logprobs)
+        bare = self.complete(prompt=prompt, max_tokens=0, logprobs=5, echo=True)
+        self.assertEqual((bare.choices[0].text, bare.usage.completion_tokens), (prompt, 0))
+        self.assertEqual(
+            bare.choices[0].logprobs.token_logprobs, found.token_logprobs[: len(ids)]
+        )
+        silent = self.complete(prompt=prompt, max_tokens=3, echo=True).choices[0]
+        self.assertEqual((silent.text, silent.logprobs), (choice.text, None))
+
+    def test_an_echo_has_the_log_probability_of_the_end_token(self):
+        answer = self.complete(max_tokens=200, logprobs=1, echo=True)
+        self.assertEqual(answer.choices[0].finish_reason, "stop")
+        self.assertEqual(
+            len(answer.choices[0].logprobs.tokens),
+            answer.usage.prompt_tokens + answer.usage.completion_tokens,
+        )
+
+    def test_log_probabilities_of_prompts_in_vllm_s_form(self):
+        ids = self.post("/tokenize", messages=CHAT).json()["tokens"]
+        answer = self.chat(max_completion_tokens=2, extra_body={"prompt_logprobs": 2})
+        scores = answer.model_extra["prompt_logprobs"]
+        self.assertEqual((len(scores), scores[0]), (len(ids), None))
+        for id, score in list(zip(ids, scores, strict=True))[1:]:
+            self.assertIn(str(id), score)
+            self.assertEqual(
+                sorted(one["rank"] for one in score.values() if one["rank"]), [1, 2], score
+            )
+        given = dict(max_tokens=0, n=2, extra_body={"prompt_logprobs": 0})
+        answer = self.complete(prompt=[PROMPT, "1"], **given)
+        texts = [choice.model_extra["prompt_logprobs"] for choice in answer.choices]
+        self.assertEqual((texts[0], texts[2], texts[3]), (texts[1], [None], [None]))
+        self.assertEqual({len(score) for score in texts[0][1:]}, {1})
+        self.assertEqual([choice.text for choice in answer.choices], [""] * 4)
+
     def test_usage_names_what_the_prefix_cache_gave(self):
         prompt = "Question: 31 + 7 = ?\nAnswer: 38\n" * 8
         first, second = (self.complete(prompt=prompt, n=2, max_tokens=2).usage for _ in range(2))
@@ -355,6 +413,9 @@ class OneServer(unittest.TestCase):
             self.post("/detokenize", model="tally", tokens=answer["tokens"]).json(),
             {"prompt": PROMPT},
         )
+        info = httpx.get(self.server.url.removesuffix("/v1") + "/tokenizer_info").json()
+        self.assertEqual((info["bos_token"], info["eos_token"]), (None, "<|im_end|>"))
+        self.assertIn("<|im_start|>", info["chat_template"])
         chat = (
             self.post("/tokenize", messages=CHAT, return_token_strs=True).raise_for_status().json()
         )

@@ -78,6 +78,11 @@ void FrontDesk::direct(std::unique_ptr<http::Exchange>& exchange) {
     return respond_json(*exchange,
                         named_model(http::parse_target(path).path.substr(kModelPath.size())));
   }
+  if (path == "/tokenizer_info") {
+    require_method(*exchange, "GET");
+    require_open();
+    return engines_.take(std::move(exchange));
+  }
   if (path == "/metrics") {
     require_method(*exchange, "GET");
     return engines_.take_metrics(std::move(exchange));

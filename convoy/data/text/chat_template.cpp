@@ -260,6 +260,7 @@ bool ChatTemplate::mentions(std::string_view words) const {
   return used.source.text.find(words) != std::string::npos;
 }
 
+const std::string& ChatTemplate::text() const { return state_->standard.source.text; }
 const std::string& ChatTemplate::content_hash() const { return state_->content_hash; }
 
 TemplateClock& ChatTemplate::clock() { return state_->clock; }

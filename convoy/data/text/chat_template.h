@@ -68,6 +68,7 @@ class ChatTemplate {
   bool has_generation_tags() const;
   // True when the source of the template, or of the model's template for tools, contains `words`.
   bool mentions(std::string_view words) const;
+  const std::string& text() const;          // source of the template that is used without tools
   const std::string& content_hash() const;  // hash of the sources, without the clock
   // The clock of strftime_now. At first it is stopped at the start of the command.
   TemplateClock& clock();

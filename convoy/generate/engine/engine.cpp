@@ -57,12 +57,6 @@ std::vector<int64_t> sizes(const std::vector<scheduler::LayerGroup>& groups) {
   return num_blocks;
 }
 
-// Rows of different spaces share no prefix. The keys of a prefix depend on the adapter and on the
-// rotation, so each pair of them has its own space.
-int64_t prefix_space(int64_t adapter, bool has_long_rotation) {
-  return 2 * adapter + (has_long_rotation ? 1 : 0);
-}
-
 }  // namespace
 
 Engine::Engine(nn::CausalLm& model, const text::Tokenizer& tokenizer, EngineConfig config)
@@ -83,6 +77,14 @@ Engine::Engine(nn::CausalLm& model, const text::Tokenizer& tokenizer, EngineConf
 
 Engine::~Engine() = default;
 
+// Rows of different spaces share no prefix. The keys of a prefix depend on the adapter and on the
+// rotation, so each pair of them has its own space. A row whose prompt gets log-probabilities has a
+// space of its own, below 0, because the hidden states of a shared prefix are gone.
+int64_t Engine::prefix_space(const Request& request, int64_t first_position) {
+  if (request.wants_prompt_logprobs) return -++num_private_spaces_;
+  return 2 * request.adapter + (first_position > 0 ? 1 : 0);
+}
+
 void Engine::submit(Request request) {
   check_request(request, pickable_ids_);
   const auto tokens = static_cast<int64_t>(request.prompt.size());
@@ -99,7 +101,8 @@ void Engine::submit(Request request) {
     throw DataError(fmt::format("prompt {} needs adapter {}, the engine has {}", request.number,
                                 request.adapter, num_adapters),
                     {.hint = "load the adapter before the engine starts"});
-  const int64_t most_tokens = std::min(tokens + request.max_new_tokens, model_.max_positions());
+  const int64_t most_tokens =
+      std::min(tokens + std::max<int64_t>(1, request.max_new_tokens), model_.max_positions());
   if (!scheduler_.fits(most_tokens))
     throw DataError(
         fmt::format("prompt {} and its answer may have {} tokens, more than the KV cache holds",
@@ -116,14 +119,15 @@ void Engine::submit(Request request) {
                   .prompt = std::exchange(request.prompt, {}),
                   .most_tokens = most_tokens,
                   .priority = request.priority,
-                  .prefix_space = prefix_space(request.adapter, first_position > 0)});
+                  .prefix_space = prefix_space(request, first_position)});
   AnswerText answer(tokenizer_, config_.end_ids, request, most_tokens - tokens);
   rows_.emplace(number, std::make_shared<Row>(Row{.request = std::move(request),
                                                   .prompt_tokens = tokens,
                                                   .first_position = first_position,
                                                   .answer = std::move(answer),
                                                   .logprobs = {},
-                                                  .likeliest = {}}));
+                                                  .likeliest = {},
+                                                  .prompt_logprobs = {}}));
 }
 
 void Engine::cancel(int64_t number) {
@@ -224,7 +228,7 @@ bool Engine::start(const std::vector<scheduler::PlannedRow>& plan) {
     upload.send();
     inputs.replace_unread_ids(unread_ids);
     cache_.set_rows(std::move(inputs.paged), inputs.states);
-    run(inputs.batch, inputs.drawing_R, inputs.draw, unread_ids);
+    run(inputs.batch, inputs.drawing_R, inputs.draw, unread_ids, inputs.scored);
     cache_.keep_states();
     costs_.add_launches(seconds_since(begin));
   }
@@ -238,10 +242,12 @@ bool Engine::start(const std::vector<scheduler::PlannedRow>& plan) {
 }
 
 void Engine::run(const nn::TokenBatch& batch, const at::Tensor& drawing_R,
-                 std::optional<TokenDraw>& draw, const at::Tensor& unread_ids) {
+                 std::optional<TokenDraw>& draw, const at::Tensor& unread_ids,
+                 std::span<const ScoredToken> scored) {
   at::Tensor hidden_RD = model_.hidden_states(batch, {.cache = &cache_});
   // This rank takes part in the use of the head even if it draws nothing: other ranks may draw.
   const nn::UnitUse use = model_.use_head();
+  score(hidden_RD, scored);
   if (!draw) return;
   if (drawing_R.defined()) hidden_RD = hidden_RD.index_select(0, drawing_R);
   draw->pick(hidden_RD, unread_ids);
@@ -267,6 +273,7 @@ Engine::Inputs Engine::list_inputs(const std::vector<scheduler::PlannedRow>& pla
   UnreadIds unread;
   std::vector<std::shared_ptr<Row>> drawing;
   std::vector<DrawPoint> points;
+  std::vector<ScoredToken> scored;
   std::vector<std::vector<kernels::PagedRow>> rows(groups_.size());
   std::vector<nn::StateSlot> states;
   const auto slot_of_prefix =
@@ -278,6 +285,9 @@ Engine::Inputs Engine::list_inputs(const std::vector<scheduler::PlannedRow>& pla
     const std::shared_ptr<Row>& row = rows_.at(planned.number);
     const std::vector<int32_t>& tokens = scheduler_.tokens(planned.number);
     for (int64_t position = planned.begin; position < planned.end; ++position) {
+      const int64_t next = position + 1;
+      if (row->request.wants_prompt_logprobs && next < row->prompt_tokens)
+        scored.push_back({row, next, tokens[static_cast<size_t>(next)], std::ssize(ids)});
       const bool is_unread = row->unread_place >= 0 && position + 1 == std::ssize(tokens);
       if (is_unread) {
         unread.tokens.push_back(std::ssize(ids));
@@ -313,7 +323,8 @@ Engine::Inputs Engine::list_inputs(const std::vector<scheduler::PlannedRow>& pla
                 .unread_places_U = {},
                 .drawing_R = {},
                 .drawing = std::move(drawing),
-                .draw = {}};
+                .draw = {},
+                .scored = std::move(scored)};
   if (last.size() < ids.size()) inputs.drawing_R = upload.add(last);
   if (!points.empty()) inputs.draw.emplace(model_, pickable_ids_, points, upload);
   inputs.unread_tokens_U = upload.add(inputs.unread.tokens);
@@ -351,7 +362,9 @@ void Engine::take(Row& row, kernels::SampledToken token) {
   const int64_t number = row.request.number;
   row.unread_place = -1;
   std::optional<FinishReason> reason = FinishReason::NotFinite;
-  if (token.id != kernels::kNoToken) {
+  if (token.id != kernels::kNoToken && row.request.max_new_tokens == 0) {
+    reason = FinishReason::Length;
+  } else if (token.id != kernels::kNoToken) {
     const auto id = static_cast<int32_t>(token.id);
     if (row.request.wants_logprobs) row.logprobs.push_back(token.logprob);
     if (row.request.num_likeliest > 0) row.likeliest.push_back(std::move(token.likeliest));
@@ -372,6 +385,7 @@ Completion Engine::complete(const Row& row, FinishReason reason) const {
           .text_tokens = row.answer.num_text_tokens(),
           .logprobs = row.logprobs,
           .likeliest = row.likeliest,
+          .prompt_logprobs = row.prompt_logprobs,
           .finish_reason = reason};
 }
 

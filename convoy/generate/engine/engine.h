@@ -87,6 +87,7 @@ class Engine {
   struct Row;
   struct Inputs;
   struct RecordedStep;
+  struct ScoredToken;
   // The tokens of a step that the host has not read. The pointer to a cancelled row is expired.
   struct Drawn {
     std::vector<std::weak_ptr<Row>> rows;
@@ -102,8 +103,12 @@ class Engine {
   // sends. `planned_keys`: as in kernels::PagedRows.
   Inputs list_inputs(const std::vector<scheduler::PlannedRow>& plan, int64_t planned_keys,
                      device::Upload& upload);
+  // `scored`: prompt tokens that get their log-probabilities.
   void run(const nn::TokenBatch& batch, const at::Tensor& drawing_R, std::optional<TokenDraw>& draw,
-           const at::Tensor& unread_ids);
+           const at::Tensor& unread_ids, std::span<const ScoredToken> scored = {});
+  void score(const at::Tensor& hidden_TD, std::span<const ScoredToken> scored);  // blocks
+  static void note(const ScoredToken& scored, kernels::SampledToken token);
+  int64_t prefix_space(const Request& request, int64_t first_position);
   std::optional<c10::Stream> stream_of_steps();
   bool can_record() const;
   // The number of keys per row up to which one recorded step can do this plan; 0: the plan cannot
@@ -145,6 +150,7 @@ class Engine {
   std::map<std::pair<int64_t, int64_t>, StepKind> step_kinds_;
   RecordedStep* first_recorded_ = nullptr;  // the other recorded steps share its memory
   std::optional<c10::Stream> stream_;       // runs all steps, if they are recorded
+  int64_t num_private_spaces_ = 0;          // prefix spaces that only one row has had
   std::vector<Completion> ended_;           // completed, but not returned by step() yet
   bool step_failed_ = false;
   EngineFigures figures_;

@@ -16,6 +16,7 @@ struct Engine::Row {
   AnswerText answer;
   std::vector<float> logprobs;
   std::vector<std::vector<kernels::TokenLogprob>> likeliest;
+  PromptLogprobs prompt_logprobs;
   // Index of the row's unread token among the tokens that its step drew; below 0: the row has no
   // unread token.
   int64_t unread_place = -1;
@@ -36,6 +37,14 @@ struct UnreadIds {
   }
 };
 
+// A prompt token whose log-probability is wanted.
+struct Engine::ScoredToken {
+  std::shared_ptr<Row> row;
+  int64_t position = 0;  // in the prompt
+  int32_t id = 0;
+  int64_t place = 0;  // index of the token before it among the tokens of the step
+};
+
 struct Engine::Inputs {
   nn::TokenBatch batch;
   std::vector<kernels::PagedRows> paged;  // by layer group
@@ -45,6 +54,7 @@ struct Engine::Inputs {
   at::Tensor drawing_R;  // indices of the last tokens of rows that draw; undefined: all tokens
   std::vector<std::shared_ptr<Row>> drawing;
   std::optional<TokenDraw> draw;  // empty when no row draws
+  std::vector<ScoredToken> scored;
 
   void replace_unread_ids(const at::Tensor& before) {
     if (unread.tokens.empty()) return;

@@ -16,14 +16,20 @@ bool Request::draws_alike() const {
 
 void check_request(const Request& request, int64_t pickable_ids) {
   check_sampling(request.sampling);
-  if (request.max_new_tokens < 1)
-    throw ConfigError(
-        fmt::format("max_new_tokens must be at least 1, found {}", request.max_new_tokens),
-        {.key = "max_new_tokens", .hint = "give 1 or more"});
+  const int64_t fewest_tokens = request.wants_prompt_logprobs ? 0 : 1;
+  if (request.max_new_tokens < fewest_tokens)
+    throw ConfigError(fmt::format("max_new_tokens must be at least {}, found {}", fewest_tokens,
+                                  request.max_new_tokens),
+                      {.key = "max_new_tokens", .hint = "give 1 or more"});
   if (request.num_likeliest < 0 || (request.num_likeliest > 0 && !request.wants_logprobs))
     throw ConfigError(fmt::format("top_logprobs must be at least 0, with logprobs, found {}",
                                   request.num_likeliest),
                       {.key = "top_logprobs", .hint = "add logprobs, or leave top_logprobs out"});
+  if (request.num_prompt_likeliest < 0 ||
+      (request.num_prompt_likeliest > 0 && !request.wants_prompt_logprobs))
+    throw ConfigError(
+        fmt::format("prompt_logprobs must be at least 0, found {}", request.num_prompt_likeliest),
+        {.key = "prompt_logprobs", .hint = "give 0 or more, or leave it out"});
   for (const auto& [id, bias] : request.logit_bias)
     if (id < 0 || id >= pickable_ids || !std::isfinite(bias))
       throw ConfigError(fmt::format("logit_bias needs tokens from 0 to {} and finite numbers, "

@@ -20,14 +20,18 @@ struct Request {
   Sampling sampling = {};
   std::vector<kernels::LogitBias> logit_bias = {};
   DrawSource draw = {};
-  int64_t max_new_tokens = 200;
+  int64_t max_new_tokens = 200;        // 0: ends once the prompt was read
   std::vector<std::string> stop = {};  // strings that end a text and are not part of it
   std::vector<int32_t> stop_ids = {};  // end ids besides the engine's
   int64_t priority = 0;                // higher goes first
   int64_t adapter = 0;                 // 0 = none, n = the engine's n-th adapter
   bool wants_logprobs = false;
+  // Wants the prompt's log-probabilities too. Such a prompt is computed whole: it takes no prefix
+  // from other rows.
+  bool wants_prompt_logprobs = false;
   bool shows_special_tokens = false;  // the text shows special tokens, except end tokens
-  int64_t num_likeliest = 0;  // with wants_logprobs: number of likeliest tokens per position
+  int64_t num_likeliest = 0;         // with wants_logprobs: number of likeliest tokens per position
+  int64_t num_prompt_likeliest = 0;  // the same of the prompt
 
   // True when the rule for a token does not depend on the tokens before it.
   bool draws_alike() const;
@@ -55,6 +59,12 @@ struct AnswerTokens {
   }
 };
 
+// For each token of a prompt. The first has none: NaN, and no likeliest tokens.
+struct PromptLogprobs {
+  std::vector<float> logprobs = {};
+  std::vector<std::vector<kernels::TokenLogprob>> likeliest = {};  // when requested
+};
+
 struct Completion {
   int64_t number = 0;
   int64_t prompt_tokens = 0;
@@ -65,6 +75,7 @@ struct Completion {
   // For each token, when requested: the model's log-probability, before any sampling rule.
   std::vector<float> logprobs = {};
   std::vector<std::vector<kernels::TokenLogprob>> likeliest = {};  // for each token, when requested
+  PromptLogprobs prompt_logprobs = {};                             // when requested
   FinishReason finish_reason = FinishReason::Length;
 
   AnswerTokens tokens() const { return {token_ids, logprobs, likeliest}; }

@@ -11,6 +11,7 @@
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/generate/remote_answers.h"
 #include "convoy/apps/front/generate/saved_samples.h"
+#include "convoy/apps/front/harness/harness_run.h"
 #include "convoy/apps/front/worker/worker_program.h"
 #include "convoy/apps/front/worker/worker_ranks.h"
 #include "convoy/core/base/error.h"
@@ -70,15 +71,32 @@ int score_rows(Context& context, const Words& arguments) {
   return run_worker_on_ranks(context, ranks, "score", taken.left);
 }
 
-// True when --per-row is given. That flag decides which other flags exist.
-bool is_per_row(const std::vector<std::string>& arguments) {
-  return std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
-    return config::dashed(argument) == "--per-row";
+int measure_by_harness(Context& context, const Words& arguments) {
+  HarnessFlags flags;
+  settings::ServedModelFlags model;
+  settings::EngineFlags engine;
+  launch::DeviceFlags devices;
+  const config::TakenFlags taken = config::take_flags(
+      {config::list_fields(flags), config::list_fields(context.common)},
+      {config::list_fields(model), config::list_fields(engine), config::list_fields(devices)},
+      arguments);
+  if (!taken.positionals.empty())
+    throw ConfigError(fmt::format("`{}` has no effect with --tasks", taken.positionals[0]),
+                      {.key = taken.positionals[0], .hint = "name the model by --model"});
+  return measure_tasks(context, flags, taken.left);
+}
+
+// True when one of the words is this flag, which decides which other flags exist.
+bool has_flag(const Words& arguments, std::string_view flag) {
+  return std::any_of(arguments.begin(), arguments.end(), [flag](const std::string& argument) {
+    const std::string word = config::dashed(argument);
+    return word == flag || word.starts_with(fmt::format("{}=", flag));
   });
 }
 
 int run_eval(Context& context, const Words& arguments) {
-  if (is_per_row(arguments)) return score_rows(context, arguments);
+  if (has_flag(arguments, "--per-row")) return score_rows(context, arguments);
+  if (has_flag(arguments, "--tasks")) return measure_by_harness(context, arguments);
   AnswerPlace place;
   settings::EvalCall call;
   const config::TakenFlags taken =
@@ -151,12 +169,14 @@ Command eval_command() {
           "convoy eval --model D [--adapter D] --data F [--generate] [--ranks N]\n"
           "convoy eval --per-row --model D --data F [--output O.jsonl] [--supervise "
           "assistant|last|all]\n"
-          "convoy eval --samples F.jsonl [--metrics M,..] [--report R.html]",
+          "convoy eval --samples F.jsonl [--metrics M,..] [--report R.html]\n"
+          "convoy eval --tasks T,.. --model D [--adapter D] [--limit N] [--output D]",
       .examples =
           "convoy eval run.yaml --adapter runs/sums/adapter --generate\n"
           "convoy eval --model models/tally-3m --data test.jsonl --output results\n"
           "convoy eval --per-row --model models/tally-3m --data rows.jsonl --output scores.jsonl\n"
-          "convoy eval --samples results/samples.jsonl --json",
+          "convoy eval --samples results/samples.jsonl --json\n"
+          "convoy eval --tasks arc_easy,hellaswag --model models/tally-3m --output results",
       .flags = {flags_of<settings::EvalFlags>("Rows and results"),
                 flags_of<EvalModeFlags>("Kinds of evaluation"),
                 flags_of<settings::MetricFlags>("Metrics"),
@@ -165,7 +185,8 @@ Command eval_command() {
                 flags_of<settings::RemoteSettings>("Servers"),
                 flags_of<launch::DeviceFlags>("Devices"),
                 flags_of<launch::HostRankFlags>(kRankHeading),
-                flags_of<settings::ScoreFlags>("With --per-row, in place of the above")},
+                flags_of<settings::ScoreFlags>("With --per-row, in place of the above"),
+                flags_of<HarnessFlags>("With --tasks: lm-evaluation-harness")},
       .first_flags = {"model", "adapter", "data", "split", "limit", "output", "generate", "metrics",
                       "per-row", "samples", "devices", "ranks"},
       .run = run_eval,

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "convoy/apps/recipes/generate/answer_prompts.h"
@@ -52,7 +53,7 @@ void AnsweringEngine::begin(ReadRequest& read) {
                   .begins_in_thoughts = asked.begins_in_thoughts,
                   .reports_usage = request.reports_usage};
   auto answer = std::make_shared<RunningAnswer>(std::move(read.exchange), std::move(head), request,
-                                                std::ssize(rows), tokenizer_);
+                                                asked.prompts, tokenizer_);
   answer->begin();
   for (size_t choice = 0; choice < rows.size(); ++choice)
     rows_.emplace(
@@ -75,6 +76,10 @@ std::vector<generate::Request> AnsweringEngine::rows_of(const AskedAnswers& aske
       rows.back().stop_ids = asked.stop_ids;
       rows.back().adapter = asked.adapter;
       rows.back().num_likeliest = request.top_logprobs;
+      rows.back().wants_prompt_logprobs = request.reads_prompt_logprobs();
+      rows.back().num_prompt_likeliest =
+          std::max(request.echoes_logprobs() ? request.top_logprobs : 0,
+                   request.prompt_logprobs.value_or(0));
       rows.back().logit_bias = request.logit_bias;
       rows.back().shows_special_tokens = asked.shows_special_tokens;
       rows.back().sampling.frequency_penalty = request.frequency_penalty;

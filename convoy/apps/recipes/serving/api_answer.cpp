@@ -77,24 +77,48 @@ Json message_of(const AnswerHead& head, int64_t choice, const std::string& text,
   return message;
 }
 
+Json chat_choice(const AnswerHead& head, int64_t choice, const generate::Completion& completion,
+                 const text::Tokenizer& tokenizer) {
+  std::vector<ToolCall> calls;
+  Json one = {{"index", choice}, {"message", message_of(head, choice, completion.text, calls)}};
+  one["logprobs"] = LogprobWriter(head.kind, tokenizer).next(completion.tokens_of_text());
+  one["finish_reason"] = finish_reason(completion.finish_reason, !calls.empty());
+  return one;
+}
+
+Json completion_choice(const AskedPrompts& prompts, size_t choice,
+                       const generate::Completion& completion, const text::Tokenizer& tokenizer) {
+  const size_t prompt = choice / static_cast<size_t>(prompts.choices_per_prompt);
+  const ScoredPrompt scored{prompts.echoes ? std::string_view(prompts.texts[prompt]) : "",
+                            prompts.ids[prompt], completion.prompt_logprobs};
+  Json one = {{"index", choice}, {"text", std::string(scored.text) + completion.text}};
+  one["logprobs"] =
+      prompts.echoes && prompts.echoed_logprobs
+          ? echoed_logprobs(tokenizer, scored, *prompts.echoed_logprobs, completion.tokens())
+          : LogprobWriter(ApiKind::Completion, tokenizer).next(completion.tokens_of_text());
+  if (prompts.prompt_logprobs)
+    one["prompt_logprobs"] = prompt_logprobs(tokenizer, scored, *prompts.prompt_logprobs);
+  one["finish_reason"] = finish_reason(completion.finish_reason, false);
+  return one;
+}
+
 }  // namespace
 
-Json whole_answer(const AnswerHead& head, const std::vector<generate::Completion>& completions,
-                  const Usage& usage, const text::Tokenizer& tokenizer) {
+Json whole_answer(const AnswerHead& head, const AskedPrompts& prompts,
+                  const std::vector<generate::Completion>& completions, const Usage& usage,
+                  const text::Tokenizer& tokenizer) {
   Json answer = head_of(head, false);
   answer["choices"] = Json::array();
-  for (size_t choice = 0; choice < completions.size(); ++choice) {
-    const generate::Completion& completion = completions[choice];
-    Json one = {{"index", choice}};
-    std::vector<ToolCall> calls;
-    if (head.kind == ApiKind::Chat)
-      one["message"] = message_of(head, static_cast<int64_t>(choice), completion.text, calls);
-    else
-      one["text"] = completion.text;
-    one["logprobs"] = LogprobWriter(head.kind, tokenizer).next(completion.tokens_of_text());
-    one["finish_reason"] = finish_reason(completion.finish_reason, !calls.empty());
-    answer["choices"].push_back(one);
-  }
+  for (size_t choice = 0; choice < completions.size(); ++choice)
+    answer["choices"].push_back(
+        head.kind == ApiKind::Chat
+            ? chat_choice(head, static_cast<int64_t>(choice), completions[choice], tokenizer)
+            : completion_choice(prompts, choice, completions[choice], tokenizer));
+  // A chat has one prompt, so vLLM puts its log-probabilities beside the choices.
+  if (head.kind == ApiKind::Chat && prompts.prompt_logprobs)
+    answer["prompt_logprobs"] =
+        prompt_logprobs(tokenizer, {"", prompts.ids.front(), completions.front().prompt_logprobs},
+                        *prompts.prompt_logprobs);
   answer["usage"] = usage_of(usage);
   return answer;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,16 @@ struct AnswerHead {
   bool reports_usage = false;                 // usage in a last part; null in the other parts
 };
 
+// The prompts of a whole answer, and what it shows of them.
+struct AskedPrompts {
+  std::vector<std::vector<int32_t>> ids = {};
+  int64_t choices_per_prompt = 1;
+  bool echoes = false;                          // texts begin with their prompts
+  std::vector<std::string> texts = {};          // by prompt, for an echo
+  std::optional<int64_t> echoed_logprobs = {};  // likeliest tokens of an echo's log-probabilities
+  std::optional<int64_t> prompt_logprobs = {};  // as in ApiRequest
+};
+
 struct Usage {
   int64_t prompt_tokens = 0;
   int64_t completion_tokens = 0;
@@ -33,8 +44,9 @@ struct Usage {
 };
 
 // `completions`: by choice. `tokenizer` writes the tokens of log-probabilities.
-Json whole_answer(const AnswerHead& head, const std::vector<generate::Completion>& completions,
-                  const Usage& usage, const text::Tokenizer& tokenizer);
+Json whole_answer(const AnswerHead& head, const AskedPrompts& prompts,
+                  const std::vector<generate::Completion>& completions, const Usage& usage,
+                  const text::Tokenizer& tokenizer);
 
 // "data: {...}\n\n" with the next text of a choice; the first part of a chat's choice names the
 // role.

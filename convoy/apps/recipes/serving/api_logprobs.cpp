@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -61,6 +63,61 @@ Json token_of(const text::Tokenizer& tokenizer, int64_t id, float logprob) {
           {"bytes", std::vector<uint8_t>(bytes.begin(), bytes.end())}};
 }
 
+Json number_or_null(float value) { return std::isnan(value) ? Json() : Json(value); }
+
+// A prompt of one token has no log-probabilities.
+float logprob_at(const generate::PromptLogprobs& logprobs, size_t token) {
+  return token < logprobs.logprobs.size() ? logprobs.logprobs[token]
+                                          : std::numeric_limits<float>::quiet_NaN();
+}
+
+std::span<const kernels::TokenLogprob> likeliest_at(const generate::PromptLogprobs& logprobs,
+                                                    size_t token) {
+  if (token >= logprobs.likeliest.size()) return {};
+  return logprobs.likeliest[token];
+}
+
+std::span<const kernels::TokenLogprob> first_of(std::span<const kernels::TokenLogprob> likeliest,
+                                                int64_t count) {
+  return likeliest.first(std::min(likeliest.size(), static_cast<size_t>(count)));
+}
+
+// The lists of a completion's log-probabilities while they grow.
+class CompletionTokens {
+ public:
+  explicit CompletionTokens(const text::Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+
+  void add(int32_t id, float logprob, int64_t offset) {
+    tokens_.push_back(tokenizer_.decode({id}, false));
+    values_.push_back(number_or_null(logprob));
+    offsets_.push_back(offset);
+  }
+  // Both are of the token that was added last. The token is listed even if it is not among the
+  // likeliest.
+  void add_likeliest(int32_t id, float logprob, std::span<const kernels::TokenLogprob> likeliest) {
+    Json by_token = Json::object();
+    for (const auto& [other, value] : likeliest)
+      by_token.emplace(tokenizer_.decode({static_cast<int32_t>(other)}, false), value);
+    by_token.emplace(tokenizer_.decode({id}, false), number_or_null(logprob));
+    likeliest_.push_back(std::move(by_token));
+  }
+  void add_no_likeliest() { likeliest_.push_back(nullptr); }
+
+  Json json() const {
+    return {{"tokens", tokens_},
+            {"token_logprobs", values_},
+            {"top_logprobs", likeliest_.empty() ? Json() : likeliest_},
+            {"text_offset", offsets_}};
+  }
+
+ private:
+  const text::Tokenizer& tokenizer_;
+  Json tokens_ = Json::array();
+  Json values_ = Json::array();
+  Json offsets_ = Json::array();
+  Json likeliest_ = Json::array();
+};
+
 }  // namespace
 
 std::string token_bytes(const text::Tokenizer& tokenizer, int32_t id) {
@@ -105,10 +162,7 @@ Json LogprobWriter::chat_part(const generate::AnswerTokens& all, size_t end) {
   return {{"content", content}};
 }
 
-// Returns the token's offset in characters, as clients count them, not in bytes. A token that
-// begins inside a character has the offset of that character.
-int64_t LogprobWriter::offset_of_next(int32_t id) {
-  const std::string bytes = tokenizer_.is_special(id) ? "" : token_bytes(tokenizer_, id);
+int64_t TextOffsets::next(std::string_view bytes) {
   const bool is_within = !bytes.empty() && continues_character(bytes.front()) && letters_ > 0;
   const int64_t offset = letters_ - (is_within ? 1 : 0);
   letters_ += std::ssize(bytes) - std::count_if(bytes.begin(), bytes.end(), continues_character);
@@ -116,26 +170,67 @@ int64_t LogprobWriter::offset_of_next(int32_t id) {
 }
 
 Json LogprobWriter::completion_part(const generate::AnswerTokens& all, size_t end) {
-  Json tokens = Json::array();
-  Json values = Json::array();
-  Json offsets = Json::array();
-  Json likeliest = all.likeliest.empty() ? Json() : Json::array();
+  CompletionTokens part(tokenizer_);
   for (size_t at = given_; at < end; ++at) {
-    const std::string token = tokenizer_.decode({all.ids[at]}, false);
-    tokens.push_back(token);
-    values.push_back(all.logprobs[at]);
-    offsets.push_back(offset_of_next(all.ids[at]));
-    if (all.likeliest.empty()) continue;
-    Json by_token = Json::object();
-    for (const auto& [id, logprob] : all.likeliest[at])
-      by_token.emplace(tokenizer_.decode({static_cast<int32_t>(id)}, false), logprob);
-    by_token.emplace(token, all.logprobs[at]);  // even if it is not among the likeliest
-    likeliest.push_back(std::move(by_token));
+    const int32_t id = all.ids[at];
+    const std::string bytes = tokenizer_.is_special(id) ? "" : token_bytes(tokenizer_, id);
+    part.add(id, all.logprobs[at], offsets_.next(bytes));
+    if (!all.likeliest.empty()) part.add_likeliest(id, all.logprobs[at], all.likeliest[at]);
   }
-  return {{"tokens", tokens},
-          {"token_logprobs", values},
-          {"top_logprobs", likeliest},
-          {"text_offset", offsets}};
+  return part.json();
+}
+
+Json prompt_logprobs(const text::Tokenizer& tokenizer, const ScoredPrompt& prompt,
+                     int64_t most_likeliest) {
+  Json tokens = Json::array();
+  for (size_t at = 0; at < prompt.ids.size(); ++at) {
+    if (at == 0) {
+      tokens.push_back(nullptr);
+      continue;
+    }
+    Json by_id = Json::object();
+    const auto add = [&](int64_t id, float logprob, const Json& rank) {
+      by_id.emplace(std::to_string(id),
+                    Json{{"logprob", number_or_null(logprob)},
+                         {"rank", rank},
+                         {"decoded_token", tokenizer.decode({static_cast<int32_t>(id)}, false)}});
+    };
+    int64_t rank = 0;
+    for (const auto& [id, logprob] : first_of(likeliest_at(prompt.logprobs, at), most_likeliest))
+      add(id, logprob, ++rank);
+    add(prompt.ids[at], logprob_at(prompt.logprobs, at), nullptr);
+    tokens.push_back(std::move(by_id));
+  }
+  return tokens;
+}
+
+Json echoed_logprobs(const text::Tokenizer& tokenizer, const ScoredPrompt& prompt,
+                     int64_t most_likeliest, const generate::AnswerTokens& answer) {
+  CompletionTokens part(tokenizer);
+  TextOffsets offsets;
+  std::string_view rest = prompt.text;
+  for (size_t at = 0; at < prompt.ids.size(); ++at) {
+    const int32_t id = prompt.ids[at];
+    std::string bytes = token_bytes(tokenizer, id);
+    // The prompt's text shows the special tokens that the client wrote, but not the ones that the
+    // tokenizer added.
+    if (tokenizer.is_special(id) && !rest.starts_with(bytes)) bytes.clear();
+    rest.remove_prefix(std::min(rest.size(), bytes.size()));
+    part.add(id, logprob_at(prompt.logprobs, at), offsets.next(bytes));
+    if (most_likeliest == 0) continue;
+    if (at == 0)
+      part.add_no_likeliest();
+    else
+      part.add_likeliest(id, logprob_at(prompt.logprobs, at),
+                         first_of(likeliest_at(prompt.logprobs, at), most_likeliest));
+  }
+  for (size_t at = 0; at < answer.logprobs.size(); ++at) {
+    const int32_t id = answer.ids[at];
+    const std::string bytes = tokenizer.is_special(id) ? "" : token_bytes(tokenizer, id);
+    part.add(id, answer.logprobs[at], offsets.next(bytes));
+    if (most_likeliest > 0) part.add_likeliest(id, answer.logprobs[at], answer.likeliest[at]);
+  }
+  return part.json();
 }
 
 }  // namespace convoy::recipes

@@ -20,6 +20,7 @@ constexpr int64_t kMostBiases = 1024;     // 300 in OpenAI's API
 constexpr int64_t kUsualCompletionTokens = 16;
 constexpr int64_t kMostChatLogprobs = 20;
 constexpr int64_t kMostCompletionLogprobs = 5;
+constexpr int64_t kMostPromptLogprobs = 20;  // as vLLM's --max-logprobs
 
 std::vector<std::string> read_stop(FieldReader& fields) {
   const Json* stop = fields.find("stop");
@@ -106,12 +107,17 @@ void read_sampling(FieldReader& fields, const settings::SamplingSources& sources
   const bool is_chat = request.kind == ApiKind::Chat;
   const bool model_says = !sources.model.values.max_new_tokens.is_auto();
   const int64_t limit =
-      fields.integer("max_tokens", is_chat || model_says ? 0 : kUsualCompletionTokens, 1, kMost);
-  const int64_t tokens = is_chat ? fields.integer("max_completion_tokens", limit, 1, kMost) : limit;
-  if (tokens > 0) sampling.max_new_tokens = tokens;
+      fields.integer("max_tokens", is_chat || model_says ? -1 : kUsualCompletionTokens, 0, kMost);
+  const int64_t tokens = is_chat ? fields.integer("max_completion_tokens", limit, 0, kMost) : limit;
+  if (tokens == 0 && !request.reads_prompt_logprobs())
+    throw ApiError(400,
+                   "`max_tokens` 0 needs `prompt_logprobs`, or `echo` with `logprobs`: without an "
+                   "answer the log-probabilities of the prompt are all that can be asked for",
+                   "max_tokens", "invalid_value");
+  if (tokens >= 0) sampling.max_new_tokens = tokens;
   sampling = settings::settle_sampling(std::move(sampling), sources);
   // `max_tokens` is the older name of `max_completion_tokens`. Some clients send both.
-  if (is_chat && limit != 0 && limit != tokens)
+  if (is_chat && limit >= 0 && limit != tokens)
     throw ApiError(400,
                    fmt::format("`max_tokens` is {} and `max_completion_tokens` is {}; they are the "
                                "same limit: leave one out",
@@ -120,7 +126,16 @@ void read_sampling(FieldReader& fields, const settings::SamplingSources& sources
 }
 
 void read_log_probabilities(FieldReader& fields, ApiRequest& request) {
+  if (fields.find("prompt_logprobs") != nullptr)
+    request.prompt_logprobs = fields.integer("prompt_logprobs", 0, 0, kMostPromptLogprobs);
+  if (request.prompt_logprobs && request.streams)
+    throw ApiError(400, "`prompt_logprobs` are not given in streams; leave `stream` out",
+                   "prompt_logprobs", "unsupported_parameter");
   if (request.kind == ApiKind::Completion) {
+    request.echoes = fields.flag("echo");
+    if (request.echoes && request.streams)
+      throw ApiError(400, "`echo` is not given in streams; leave `stream` out", "echo",
+                     "unsupported_parameter");
     request.sampling.logprobs = fields.find("logprobs") != nullptr;
     request.top_logprobs = fields.integer("logprobs", 0, 0, kMostCompletionLogprobs);
     return;
@@ -174,8 +189,8 @@ ApiRequest parse_api_request(ApiKind kind, std::string_view body,
     of_stream.flag("include_obfuscation");  // padding of streams, which hides the length of tokens
     of_stream.require_nothing_else();
   }
-  read_sampling(fields, sources, request);
   read_log_probabilities(fields, request);
+  read_sampling(fields, sources, request);
   if (kind == ApiKind::Chat) {
     request.messages = read_messages(fields);
     if (request.messages.back()["role"] == "assistant")
@@ -188,7 +203,6 @@ ApiRequest parse_api_request(ApiKind kind, std::string_view body,
     fields.require_neutral("function_call", {"none", "auto"});
   } else {
     request.prompts = read_prompts(fields);
-    fields.require_neutral("echo", {false});
     fields.require_neutral("best_of", {1});
     fields.require_neutral("suffix", {""});
   }

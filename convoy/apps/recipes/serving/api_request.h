@@ -30,12 +30,19 @@ struct ApiRequest {
   Json template_kwargs = Json::object();
   settings::SamplingFlags sampling;  // settled
   int64_t top_logprobs = 0;          // with sampling.logprobs
+  bool echoes = false;               // the text begins with the prompt, for ApiKind::Completion
+  // The number of likeliest tokens for each token of the prompt; empty: no log-probabilities of the
+  // prompt, unless an echo has them.
+  std::optional<int64_t> prompt_logprobs;
   double frequency_penalty = 0;
   double presence_penalty = 0;
   std::vector<kernels::LogitBias> logit_bias;
   std::optional<int64_t> seed;
   bool streams = false;
   bool reports_usage = false;  // in the last part of a stream
+
+  bool echoes_logprobs() const { return echoes && sampling.logprobs; }
+  bool reads_prompt_logprobs() const { return echoes_logprobs() || prompt_logprobs.has_value(); }
 };
 
 // Both throw ApiError. `sources`: the sources of sampling values that the request leaves open.

@@ -328,7 +328,32 @@ TEST(ApiRequest, RefusesWhatItDoesNotServe) {
   expect_refused(ApiKind::Chat, chat_with(R"("top_logprobs":2)"), "top_logprobs");
   expect_refused(ApiKind::Chat, chat_with(R"("logprobs":true,"top_logprobs":21)"), "top_logprobs");
   expect_refused(ApiKind::Completion, R"({"model":"m","prompt":"a","logprobs":6})", "logprobs");
-  expect_refused(ApiKind::Completion, R"({"model":"m","prompt":"a","echo":true})", "echo");
+  const auto completion_with = [](const std::string& fields) {
+    return R"({"model":"m","prompt":"a",)" + fields + "}";
+  };
+  expect_refused(ApiKind::Completion, completion_with(R"("echo":1)"), "echo");
+  expect_refused(ApiKind::Completion, completion_with(R"("echo":true,"stream":true)"), "echo");
+  expect_refused(ApiKind::Completion, completion_with(R"("max_tokens":0)"), "max_tokens");
+  expect_refused(ApiKind::Completion, completion_with(R"("max_tokens":0,"echo":true)"),
+                 "max_tokens");
+  expect_refused(ApiKind::Chat, chat_with(R"("echo":false)"), "echo");
+  expect_refused(ApiKind::Chat, chat_with(R"("prompt_logprobs":21)"), "prompt_logprobs");
+  expect_refused(ApiKind::Chat, chat_with(R"("prompt_logprobs":1,"stream":true)"),
+                 "prompt_logprobs");
+}
+
+TEST(ApiRequest, ReadsWhatIsAskedOfThePrompt) {
+  const auto completion = [](const std::string& fields) {
+    return parse_api_request(ApiKind::Completion, R"({"model":"m","prompt":"a",)" + fields + "}");
+  };
+  const ApiRequest echo = completion(R"("echo":true,"logprobs":2,"max_tokens":0)");
+  EXPECT_TRUE(echo.echoes_logprobs());
+  EXPECT_EQ(echo.sampling.max_new_tokens.value, 0);
+  EXPECT_FALSE(completion(R"("echo":true)").reads_prompt_logprobs());
+  const ApiRequest chat =
+      parse_api_request(ApiKind::Chat, chat_with(R"("prompt_logprobs":0,"max_tokens":0)"));
+  EXPECT_EQ(chat.prompt_logprobs, 0);
+  EXPECT_FALSE(parse_api_request(ApiKind::Chat, chat_with(R"("n":1)")).prompt_logprobs);
 }
 
 }  // namespace

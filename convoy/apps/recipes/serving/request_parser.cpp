@@ -28,6 +28,7 @@ ParsedRequest RequestParser::parse(std::string_view path, std::string_view body)
 ParsedRequest RequestParser::parse_or_throw(std::string_view path, std::string_view body) const {
   const auto check_model = [this](const std::string& name) { adapter_of(name); };
   if (path == "/metrics") return AskedMetrics();
+  if (path == "/tokenizer_info") return KnownAnswer{tokenizing_.info()};
   if (path == "/tokenize") return KnownAnswer{tokenizing_.tokenize(body, check_model)};
   if (path == "/detokenize") return KnownAnswer{tokenizing_.detokenize(body, check_model)};
   const bool is_chat = path == "/v1/chat/completions";

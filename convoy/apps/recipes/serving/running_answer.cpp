@@ -3,15 +3,38 @@
 
 namespace convoy::recipes {
 
+namespace {
+
+std::string text_of(const std::variant<std::string, std::vector<int32_t>>& prompt,
+                    const text::Tokenizer& tokenizer) {
+  if (const auto* text = std::get_if<std::string>(&prompt)) return *text;
+  return tokenizer.decode(std::get<std::vector<int32_t>>(prompt), false);
+}
+
+AskedPrompts asked_prompts(const ApiRequest& request, std::vector<std::vector<int32_t>> prompts,
+                           const text::Tokenizer& tokenizer) {
+  AskedPrompts asked{.ids = std::move(prompts),
+                     .choices_per_prompt = request.sampling.n,
+                     .echoes = request.echoes,
+                     .prompt_logprobs = request.prompt_logprobs};
+  if (request.echoes_logprobs()) asked.echoed_logprobs = request.top_logprobs;
+  if (request.echoes)
+    for (const auto& prompt : request.prompts) asked.texts.push_back(text_of(prompt, tokenizer));
+  return asked;
+}
+
+}  // namespace
+
 RunningAnswer::RunningAnswer(ExchangePtr exchange, AnswerHead head, const ApiRequest& request,
-                             int64_t choices, const text::Tokenizer& tokenizer)
+                             std::vector<std::vector<int32_t>> prompts,
+                             const text::Tokenizer& tokenizer)
     : exchange_(std::move(exchange)),
       head_(std::move(head)),
       streams_(request.streams),
-      choices_per_prompt_(request.sampling.n),
-      unended_(choices),
+      prompts_(asked_prompts(request, std::move(prompts), tokenizer)),
+      unended_(std::ssize(prompts_.ids) * prompts_.choices_per_prompt),
       tokenizer_(tokenizer),
-      completions_(static_cast<size_t>(choices)),
+      completions_(static_cast<size_t>(unended_)),
       streams_by_choice_(streams_ ? completions_.size() : 0,
                          {.text = generate::CertainText(request.sampling.stop.names),
                           .logprobs = LogprobWriter(head_.kind, tokenizer),
@@ -55,7 +78,7 @@ void RunningAnswer::end_stream(int64_t choice, const generate::Completion& compl
 // Counts the tokens of a choice. The choices of a prompt share its tokens, so they count once.
 void RunningAnswer::count(int64_t choice, const generate::Completion& completion) {
   usage_.completion_tokens += std::ssize(completion.token_ids);
-  if (choice % choices_per_prompt_ != 0) return;
+  if (choice % prompts_.choices_per_prompt != 0) return;
   usage_.prompt_tokens += completion.prompt_tokens;
   usage_.cached_tokens += completion.cached_tokens;
 }
@@ -66,7 +89,8 @@ void RunningAnswer::end(int64_t choice, generate::Completion completion) {
   completions_[static_cast<size_t>(choice)] = std::move(completion);
   if (--unended_ > 0) return;
   if (!streams_)
-    return respond_json(*exchange_, whole_answer(head_, completions_, usage_, tokenizer_));
+    return respond_json(*exchange_,
+                        whole_answer(head_, prompts_, completions_, usage_, tokenizer_));
   if (head_.reports_usage) exchange_->send(usage_part(head_, usage_));
   exchange_->send(kLastEvent);
 }

@@ -20,8 +20,8 @@ using serving::ExchangePtr;
 class RunningAnswer {
  public:
   // The tokenizer must outlive it.
-  RunningAnswer(ExchangePtr exchange, AnswerHead head, const ApiRequest& request, int64_t choices,
-                const text::Tokenizer& tokenizer);
+  RunningAnswer(ExchangePtr exchange, AnswerHead head, const ApiRequest& request,
+                std::vector<std::vector<int32_t>> prompts, const text::Tokenizer& tokenizer);
 
   bool streams() const { return streams_; }
   bool is_open() const { return exchange_->is_open(); }  // false once the client left
@@ -51,7 +51,7 @@ class RunningAnswer {
   ExchangePtr exchange_;
   AnswerHead head_;
   bool streams_;
-  int64_t choices_per_prompt_;
+  AskedPrompts prompts_;
   int64_t unended_;
   Usage usage_;
   const text::Tokenizer& tokenizer_;

@@ -44,6 +44,21 @@ std::vector<std::vector<int32_t>> Tokenizing::prompts(const ApiRequest& request)
   return prompts;
 }
 
+Json Tokenizing::info() const {
+  const text::Tokenizer& tokenizer = loaded_.tokenizer;
+  const auto token = [&](std::optional<int32_t> id) {
+    return id ? Json(tokenizer.decode({*id}, false)) : Json();
+  };
+  const text::ChatTemplate* const chat_template = loaded_.template_or_null();
+  return {{"tokenizer_class", "convoy"},
+          {"bos_token", token(tokenizer.bos_id())},
+          {"eos_token", token(tokenizer.eos_id())},
+          {"pad_token", token(tokenizer.pad_id())},
+          {"add_bos_token", tokenizer.adds_bos()},
+          {"model_max_length", loaded_.model->max_positions()},
+          {"chat_template", chat_template == nullptr ? Json() : Json(chat_template->text())}};
+}
+
 Json Tokenizing::tokenize(std::string_view body, const CheckModel& check_model) const {
   const Json object = parse_object(body);
   FieldReader fields(object);

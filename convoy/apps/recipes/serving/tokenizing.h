@@ -21,6 +21,8 @@ class Tokenizing {
   // Returns the ids of each prompt of a request. Throws ApiError, DataError.
   std::vector<std::vector<int32_t>> prompts(const ApiRequest& request) const;
 
+  // The answer to /tokenizer_info: what a client needs besides /tokenize and /detokenize.
+  Json info() const;
   // tokenize() and detokenize() return the answer to a request with this body. `check_model` throws
   // for a model name that is not allowed. Both throw ApiError, DataError.
   using CheckModel = std::function<void(const std::string&)>;

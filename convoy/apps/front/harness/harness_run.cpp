@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/front/harness/harness_run.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iostream>
+#include <optional>
+
+#include "convoy/apps/front/harness/harness_server.h"
+#include "convoy/apps/front/harness/harness_table.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/machine/processes/program_check.h"
+#include "convoy/machine/processes/run_child.h"
+#include "convoy/machine/processes/scratch_folder.h"
+
+namespace convoy::apps {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kServedName = "model";
+constexpr const char* kAdapterName = "adapter";
+// Requests that the harness has open at once. They are more than the rows of an engine on CPUs, so
+// that no place of a step stays empty.
+constexpr int kOpenRequests = 32;
+
+// The Python in the first line of the script lm_eval.
+std::string python_of_script(const fs::path& script) {
+  std::ifstream file(script);
+  std::string line;
+  std::getline(file, line);
+  return line.starts_with("#!/") && line.find(' ') == std::string::npos ? line.substr(2) : "";
+}
+
+// Throws ConfigError when the Python has no harness that can ask servers.
+std::string find_python(const HarnessFlags& flags) {
+  std::string python = flags.harness_python;
+  if (python.empty())
+    if (const fs::path script = processes::program_file("lm_eval"); !script.empty())
+      python = python_of_script(script);
+  if (python.empty()) python = "python3";
+  const processes::ProgramProblem problem = processes::program_problem(python);
+  if (problem.any())
+    throw ConfigError(problem.found, {.key = "--harness-python", .hint = problem.to_do});
+  const processes::ChildResult tried = processes::run_child(
+      {.program = {python, "-c", "import lm_eval, aiohttp, tenacity, tqdm, requests"}});
+  if (!tried.end.success())
+    throw ConfigError(fmt::format("{} has no lm-evaluation-harness for servers", python),
+                      {.key = "--harness-python",
+                       .hint = fmt::format(
+                           "{} -m pip install \"lm-eval[api]\", or name another Python", python)});
+  return python;
+}
+
+Words server_words(const HarnessFlags& flags, const Words& given) {
+  Words words = {"--host", "127.0.0.1", "--port", "0", "--served-name", kServedName};
+  if (!flags.adapter.empty())
+    words.insert(words.end(), {"--adapter", fmt::format("{}={}", kAdapterName, flags.adapter)});
+  words.insert(words.end(), given.begin(), given.end());
+  return words;
+}
+
+Words harness_words(const std::string& python, const HarnessFlags& flags,
+                    const HarnessServer& server, const fs::path& folder) {
+  const std::string path = flags.chat ? "chat/completions" : "completions";
+  // No limit of time: on CPUs an answer may wait long for its turn.
+  std::string model = fmt::format(
+      "model={},base_url={}/{},num_concurrent={},max_retries=1,timeout=604800,max_length={}",
+      flags.adapter.empty() ? kServedName : kAdapterName, server.url(), path, kOpenRequests,
+      server.max_positions());
+  if (!flags.chat) model += ",tokenizer_backend=remote";
+  Words words = {python,          "-m",
+                 "lm_eval",       "run",
+                 "--model",       flags.chat ? "local-chat-completions" : "local-completions",
+                 "--model_args",  model,
+                 "--tasks",       fmt::format("{}", fmt::join(flags.tasks.names, ",")),
+                 "--output_path", folder.string()};
+  const auto add = [&words](bool is_given, const Words& more) {
+    if (is_given) words.insert(words.end(), more.begin(), more.end());
+  };
+  add(flags.chat, {"--apply_chat_template"});
+  add(flags.limit > 0, {"--limit", std::to_string(flags.limit)});
+  add(flags.num_fewshot >= 0, {"--num_fewshot", std::to_string(flags.num_fewshot)});
+  add(!flags.tasks_folder.empty(), {"--include_path", flags.tasks_folder});
+  return words;
+}
+
+// The last line of a Python traceback, or of the output.
+std::string last_line(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.substr(text.rfind('\n') + 1);
+}
+
+void run_harness(const Words& words, const fs::path& log_file, bool is_quiet) {
+  std::ofstream log(log_file);
+  std::string said;
+  const auto take = [&](std::string_view text) {
+    log << text << std::flush;
+    if (!is_quiet) std::cerr << text << std::flush;
+    said += text;
+  };
+  processes::ChildProcess child = processes::start_child({.program = words});
+  // The table of the harness is left out: its figures are printed when it has ended.
+  processes::listen_to(
+      child, processes::Seconds(0), [&log](std::string_view text) { log << text; }, take);
+  if (processes::wait_for_child(child.pid).success()) return;
+  throw DataError(fmt::format("the harness failed: {}", last_line(said)),
+                  {.file = log_file.string(), .hint = "its messages are in that file"});
+}
+
+}  // namespace
+
+int measure_tasks(const Context& context, const HarnessFlags& flags, const Words& given) {
+  const std::string python = find_python(flags);
+  std::optional<processes::ScratchFolder> scratch;
+  fs::path folder = flags.output_dir;
+  if (folder.empty()) {
+    scratch.emplace().make();
+    folder = scratch->path();
+  }
+  fs::create_directories(folder);
+  const bool is_quiet = context.common.quiet;
+  {
+    const HarnessServer server(context.program, server_words(flags, given), folder / "server.log");
+    run_harness(harness_words(python, flags, server, folder), folder / "harness.log", is_quiet);
+  }
+  const nlohmann::ordered_json results = read_harness_results(folder);
+  if (!flags.output_dir.empty()) write_file_atomic(folder / "tasks.json", results.dump(2) + "\n");
+  std::cout << (context.common.json ? results.dump() + "\n" : harness_table(results)) << std::flush;
+  return 0;
+}
+
+}  // namespace convoy::apps

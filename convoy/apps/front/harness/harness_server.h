@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A server of the model that is measured, `convoy serve` on a free port of this machine.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "convoy/machine/processes/child_process.h"
+
+namespace convoy::apps {
+
+class HarnessServer {
+ public:
+  // Blocks until the server listens. `words`: flags of `convoy serve`. The server's messages go
+  // into `log_file`. Throws the server's own error when it ends before it listens.
+  HarnessServer(const std::filesystem::path& program, const std::vector<std::string>& words,
+                const std::filesystem::path& log_file);
+  ~HarnessServer();  // ends the server
+  HarnessServer(const HarnessServer&) = delete;
+  HarnessServer& operator=(const HarnessServer&) = delete;
+
+  const std::string& url() const { return url_; }  // "http://127.0.0.1:PORT/v1"
+  int64_t max_positions() const;                   // that the model reads, with the answer
+
+ private:
+  processes::ChildProcess process_;
+  std::string url_;
+};
+
+}  // namespace convoy::apps
