@@ -346,4 +346,32 @@ struct DataValidateFlags : DataInputFlags, DataTokenFlags {
   }
 };
 
+struct DataCheckFlags : DataInputFlags {
+  config::NameList against;
+  int64_t ngram_words = 8;
+  double share = 0.5;
+  std::string output;
+  std::string report;
+  bool force = false;
+  int64_t show = 20;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    DataInputFlags::fields(visit);
+    visit("against", against, "rows of benchmarks, which the rows must not contain");
+    visit("ngram_words", ngram_words, "words of a run").alias("ngram").at_least(1).at_most(1000);
+    visit("share", share,
+          "share of a benchmark text's runs of words from which a row is one that has it, above 0 "
+          "to 1")
+        .above(0)
+        .at_most(1);
+    visit("output", output, "file for the rows without a benchmark's text; empty = only look")
+        .alias("out")
+        .alias("o");
+    visit("report", report, "file for one row per found row: which benchmark row it has");
+    visit("force", force, kForceOutputHelp);
+    visit("show", show, "found rows that are printed").at_least(0);
+  }
+};
+
 }  // namespace convoy::settings

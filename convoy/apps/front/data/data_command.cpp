@@ -112,6 +112,17 @@ Command data_command() {
                .first_flags = {"data", "model", "config", "max-seq-len", "report", "show",
                                "supervise", "schema", "bad-rows", "force"},
                .run = data_validate},
+              {.name = "check",
+               .summary = "Find a benchmark's texts in rows to learn from",
+               .usage = "convoy data check INPUT --against BENCHMARK[,BENCHMARK] [--output F]",
+               .examples =
+                   "convoy data check train.jsonl --against test.jsonl\n"
+                   "convoy data check train.jsonl --against test.jsonl --output clean.jsonl "
+                   "--report found.jsonl",
+               .flags = {flags_of<settings::DataCheckFlags>()},
+               .first_flags = {"data", "against", "ngram-words", "share", "output", "report",
+                               "show", "bad-rows", "force"},
+               .run = data_check},
               data_tokens_action(),
               data_fetch_action(),
           },

@@ -51,6 +51,36 @@ TEST_F(DataCommand, ExistingOutputsAreRefusedWithoutForce) {
   }
 }
 
+TEST_F(DataCommand, CheckFindsABenchmarkInRows) {
+  write_file_atomic(folder_.path() / "benchmark.jsonl",
+                    R"({"q": "Zoe has 10 red stickers and loses 3 of them on Monday."})"
+                    "\n"
+                    R"({"q": "short"})"
+                    "\n");
+  write_file_atomic(folder_.path() / "train.jsonl",
+                    R"({"text": "Something else that has nothing in common with the other file."})"
+                    "\n"
+                    R"({"text": "Q: Zoe has 10 red stickers, and loses 3 of them on Monday. A: 7"})"
+                    "\n");
+  const auto found = data("check train.jsonl --against benchmark.jsonl");
+  EXPECT_EQ(found.code, 10) << found.out;
+  for (const char* part :
+       {"train.jsonl:2: 100 % of row 1 of benchmark.jsonl: zoe has 10", "1 of 2 rows has a text",
+        "1 of 2 rows cannot be looked for: no text of 8 words"})
+    EXPECT_NE(found.out.find(part), std::string::npos) << part << "\n" << found.out;
+  const auto cleaned =
+      data("check train.jsonl clean.jsonl --against benchmark.jsonl --report found.jsonl");
+  ASSERT_EQ(cleaned.code, 0) << cleaned.out;
+  const std::string kept = read_file((folder_.path() / "clean.jsonl").string());
+  EXPECT_TRUE(kept.starts_with(R"({"text":"Something else)")) << kept;
+  EXPECT_EQ(std::count(kept.begin(), kept.end(), '\n'), 1);
+  const std::string report = read_file((folder_.path() / "found.jsonl").string());
+  EXPECT_TRUE(report.starts_with(R"({"row":1,)")) << report;
+  EXPECT_EQ(data("check clean.jsonl --against benchmark.jsonl").code, 0);
+  EXPECT_EQ(data("check train.jsonl").code, 2);
+  EXPECT_EQ(data("check train.jsonl --against benchmark.jsonl --schema text").code, 2);
+}
+
 TEST_F(DataCommand, PreferencesAreShownCheckedAndMeasuredWithBothSides) {
   write_file_atomic(folder_.path() / "pairs.jsonl",
                     R"({"prompt": "1 + 1 = ", "chosen": "2", "rejected": "11"})"

@@ -72,5 +72,6 @@ int data_prepare(Context& context, const std::vector<std::string>& arguments);
 int data_encode(Context& context, const std::vector<std::string>& arguments);
 int data_stats(Context& context, const std::vector<std::string>& arguments);
 int data_validate(Context& context, const std::vector<std::string>& arguments);
+int data_check(Context& context, const std::vector<std::string>& arguments);
 
 }  // namespace convoy::apps

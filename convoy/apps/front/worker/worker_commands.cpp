@@ -186,7 +186,7 @@ Command eval_command() {
                 flags_of<launch::DeviceFlags>("Devices"),
                 flags_of<launch::HostRankFlags>(kRankHeading),
                 flags_of<settings::ScoreFlags>("With --per-row, in place of the above"),
-                flags_of<HarnessFlags>("With --tasks: lm-evaluation-harness")},
+                flags_of<HarnessFlags>("With --tasks, in place of the above")},
       .first_flags = {"model", "adapter", "data", "split", "limit", "output", "generate", "metrics",
                       "per-row", "samples", "devices", "ranks"},
       .run = run_eval,

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `convoy data check`: looks for a benchmark's texts in rows to learn from.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "convoy/apps/front/data/data_rows.h"
+#include "convoy/core/base/counted.h"
+#include "convoy/core/base/error.h"
+#include "convoy/data/datasets/chain/benchmark_overlap.h"
+#include "convoy/data/datasets/chain/row_content.h"
+
+namespace convoy::apps {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// A benchmark's file and its texts.
+struct Benchmark {
+  std::string name;
+  data::BenchmarkIndex index;
+};
+
+Benchmark read_benchmark(const std::string& name, const settings::DataCheckFlags& flags,
+                         const Log& log) {
+  settings::DataInputFlags input = flags;
+  input.data = name;
+  Benchmark benchmark{name, data::BenchmarkIndex({flags.ngram_words, flags.share})};
+  const data::PassReport read = data::for_each_row<Json>(
+      row_pass_of(input), [](const data::Row& row) { return row.value; },
+      [&](const Json& row) { benchmark.index.add(row); });
+  if (const std::string bad = read.bad.summary(); !bad.empty())
+    log.warning(fmt::format("{}: {}", name, bad));
+  benchmark.index.finish();
+  const int64_t without = benchmark.index.rows_without_text();
+  if (without == benchmark.index.rows())
+    throw DataError(fmt::format("none of its {} has a text of {} words of its own",
+                                counted(without, "row"), flags.ngram_words),
+                    {.file = name, .key = "--ngram-words", .hint = "ask for shorter runs"});
+  if (without > 0)
+    log.warning(fmt::format("{}: {} of {} cannot be looked for: no text of {} words of its own",
+                            name, without, counted(benchmark.index.rows(), "row"),
+                            flags.ngram_words));
+  return benchmark;
+}
+
+struct FoundRow {
+  data::Row row;
+  std::string benchmark = {};
+  std::optional<data::Overlap> overlap = {};  // of the benchmark that the row has most of
+};
+
+FoundRow look(const data::Row& row, const std::vector<Benchmark>& benchmarks) {
+  FoundRow found{.row = row};
+  for (const Benchmark& benchmark : benchmarks) {
+    std::optional<data::Overlap> overlap = benchmark.index.find(row.value);
+    if (!overlap || (found.overlap && found.overlap->share >= overlap->share)) continue;
+    found.benchmark = benchmark.name;
+    found.overlap = std::move(overlap);
+  }
+  return found;
+}
+
+Json json_of(const FoundRow& found) {
+  return {{"row", found.row.index},
+          {"file", found.row.file},
+          {"line", found.row.line > 0 ? Json(found.row.line) : Json()},
+          {"benchmark", found.benchmark},
+          {"benchmark_row", found.overlap->benchmark_row},
+          {"share", found.overlap->share},
+          {"text", found.overlap->text}};
+}
+
+// Prints the first found rows, and writes all of them to the report.
+class FoundRows {
+ public:
+  FoundRows(const Context& context, const settings::DataCheckFlags& flags,
+            const data::RowPass& pass)
+      : is_json_(context.common.json), most_shown_(flags.show) {
+    if (flags.report.empty()) return;
+    require_output(flags.report, pass, flags.force);
+    writer_ = data::create_rows(flags.report);
+  }
+
+  void add(const FoundRow& found) {
+    const Json json = json_of(found);
+    if (writer_) writer_->write(json);
+    if (count_++ >= most_shown_) return;
+    if (is_json_)
+      fmt::print("{}\n", json.dump());
+    else
+      fmt::print("{}:{}: {:.0f} % of row {} of {}: {}\n", found.row.file, found.row.line,
+                 100 * found.overlap->share, found.overlap->benchmark_row + 1, found.benchmark,
+                 data::normalised_text(found.overlap->text));
+  }
+  int64_t finish() {
+    if (writer_) writer_->finish();
+    std::fflush(stdout);
+    return count_;
+  }
+
+ private:
+  bool is_json_;
+  int64_t most_shown_;
+  int64_t count_ = 0;
+  std::unique_ptr<data::RowWriter> writer_;
+};
+
+}  // namespace
+
+int data_check(Context& context, const std::vector<std::string>& arguments) {
+  settings::DataCheckFlags flags;
+  take_words(context.parse(flags, arguments), flags.data, &flags.output);
+  config::refuse_without_effect(flags, {"schema", "text_field"},
+                                "here: all texts of a row are compared");
+  if (flags.against.names.empty())
+    throw ConfigError("no benchmark given", {.key = "--against", .hint = "--against test.jsonl"});
+  const data::RowPass pass = row_pass_of(flags);
+  std::optional<data::ShardedRowsWriter> kept;
+  if (!flags.output.empty()) {
+    require_output(flags.output, pass, flags.force);
+    kept.emplace(flags.output, 0);
+  }
+  FoundRows found(context, flags, pass);
+  std::vector<Benchmark> benchmarks;
+  for (const std::string& name : flags.against.names)
+    benchmarks.push_back(read_benchmark(name, flags, context.log()));
+  int64_t rows_written = 0;
+  const data::PassReport read = data::for_each_row<FoundRow>(
+      pass, [&](const data::Row& row) { return look(row, benchmarks); },
+      [&](const FoundRow& looked) {
+        if (looked.overlap) return found.add(looked);
+        if (kept) kept->write(looked.row.value);
+        ++rows_written;
+      });
+  if (const std::string bad = read.bad.summary(); !bad.empty()) context.log().warning(bad);
+  const int64_t count = found.finish();
+  const std::string sentence =
+      fmt::format("{} of {} {} a text of {}", count, counted(read.rows_read, "row"),
+                  count == 1 ? "has" : "have", fmt::join(flags.against.names, ", "));
+  if (kept) {
+    conclude(context,
+             {.action = "check",
+              .flags = flags_json(flags),
+              .rows_read = read.rows_read,
+              .rows_bad = read.bad.count(),
+              .rows_written = rows_written,
+              .more = {{"rows_of_benchmarks", count}}},
+             pass, flags.output, kept->finish());
+  } else if (count > 0) {
+    throw DataError(sentence, {.file = flags.data,
+                               .hint = "--output FILE keeps the other rows, --report FILE lists "
+                                       "these"});
+  }
+  context.log().info(sentence);
+  return 0;
+}
+
+}  // namespace convoy::apps
