@@ -51,6 +51,7 @@ class Entry {
  public:
   Entry(const Json& item, std::string key) : item_(item), key_(std::move(key)) {}
 
+  const std::string& place() const { return key_; }
   std::string key(std::string_view name) const { return fmt::format("{}.{}", key_, name); }
   bool has(const char* name) const { return item_.contains(name); }
 
@@ -143,6 +144,7 @@ RewardSettings reward_of(const Entry& entry) {
   const RewardSettings usual;
   RewardSettings reward{.kind = std::string(kind.kind),
                         .name = entry.text("name"),
+                        .key = entry.place(),
                         .weight = entry.number("weight", 1, -INFINITY),
                         .schema = entry.text("schema"),
                         .pattern = entry.text("pattern"),

@@ -20,6 +20,7 @@ struct RewardSettings {
   std::string kind;
   // For figures and records. Left out in the file: the kind, and a number where it occurs again.
   std::string name;
+  std::string key = "reward";  // its place in the file, for errors: reward[1]
   double weight = 1;
   std::string schema;   // format: a JSON schema's file
   std::string pattern;  // format: a regular expression that the whole text matches
@@ -32,7 +33,8 @@ struct RewardSettings {
   int64_t target_tokens = 0;      // length: no reward is lost up to this
   int64_t most_tokens = 0;        // length: the whole reward is lost from here on
   std::string form = "reward";    // length: reward is 1 down to 0, punishment is 0 down to -1
-  double timeout_s = 60;          // command, http: for the texts of a step; judge: for a reply
+  double timeout_s =
+      60;  // command: for a number; http: for the texts of a step; judge: for a reply
 };
 
 // The accepted values of `kind`.

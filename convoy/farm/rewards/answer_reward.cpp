@@ -11,14 +11,12 @@ class AnswerReward final : public Reward {
  public:
   explicit AnswerReward(settings::RewardSettings settings) : settings_(std::move(settings)) {}
 
-  std::vector<double> values(std::span<const JudgedText> texts,
-                             const std::function<bool()>& stop_requested) override {
-    std::vector<double> values;
-    for (const JudgedText& text : texts) {
+  void ask(std::span<const JudgedText> texts, const std::function<bool()>& stop_requested,
+           const TakeValue& take) override {
+    for (size_t text = 0; text < texts.size(); ++text) {
       check_stop(stop_requested);
-      values.push_back(value_of(text));
+      take(text, value_of(texts[text]));
     }
-    return values;
   }
 
  private:

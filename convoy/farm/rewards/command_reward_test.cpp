@@ -124,8 +124,29 @@ TEST(CommandReward, TooFewAndTooManyLinesAreErrors) {
   std::ofstream(go) << "";
   while (!fs::exists(done)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(fault_of(*late, numbered(1)),
-            "reward `grader`: row 10, sample 1: the program wrote more lines than it was given "
-            "texts: `2`");
+            "reward `grader`: row 10, sample 1: before it got this text, the program wrote more "
+            "lines than it was given texts: `2`");
+}
+
+TEST(CommandReward, NumbersAreTakenAsTheyCome) {
+  std::vector<double> taken;
+  const auto ask = [&](const std::string& command) {
+    taken.clear();
+    make_reward(program(command))->ask(numbered(2), goes_on, [&](size_t text, double value) {
+      EXPECT_EQ(text, taken.size());
+      taken.push_back(value);
+    });
+  };
+  try {
+    ask("read a; echo 0.5; exit 3");
+    FAIL() << "a number is missing";
+  } catch (const MisplacedNumbers&) {
+    FAIL() << "its number is of its text";
+  } catch (const DataError&) {
+  }
+  EXPECT_EQ(taken, (std::vector<double>{0.5}));
+  // A line too many may be the first one.
+  EXPECT_THROW(ask("read a; read b; printf '7\\n1\\n2\\n'; sleep 100"), MisplacedNumbers);
 }
 
 TEST(CommandReward, AnExitCodeAndASignalAreToldWithTheProgramsWords) {
@@ -159,6 +180,27 @@ TEST(CommandReward, AProgramThatHangsIsKilledAtItsLimit) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   FAIL() << "process " << child << " is still there";
+}
+
+TEST(CommandReward, TheLimitCountsFromTheLastNumber) {
+  const auto slow = make_reward(program("while read a; do sleep 0.5; echo 1; done", 2));
+  EXPECT_EQ(slow->values(numbered(6), goes_on), std::vector<double>(6, 1));
+}
+
+TEST(CommandReward, AProgramThatClosesAPipeIsNotWaitedFor) {
+  EXPECT_EQ(
+      fault_of("exec 1>&-; sleep 1000", 1),
+      "reward `grader`: row 10, sample 1: the program closed its stdout after 0 of 1 numbers");
+  EXPECT_EQ(fault_of("read a; echo 1; exec 1>&-; echo 'no more' >&2; sleep 0.1; exit 5", 2),
+            "reward `grader`: row 11, sample 1: the program ended with exit code 5 after 1 of 2 "
+            "numbers; the program wrote: no more");
+  EXPECT_EQ(fault_of("exec 0<&-; sleep 1000", 1),
+            "reward `grader`: row 10, sample 1: the program closed its stdin after 0 of 1 numbers");
+  // Nothing is missing yet: it has read all that there was.
+  const auto once = make_reward(program("read a; exec 0<&-; sleep 0.2; echo 1; sleep 1000"));
+  EXPECT_EQ(once->values(numbered(1), goes_on), std::vector<double>{1});
+  EXPECT_EQ(fault_of(*once, numbered(1)),
+            "reward `grader`: row 10, sample 1: the program closed its stdin after 0 of 1 numbers");
 }
 
 TEST(CommandReward, AStopRequestEndsAStep) {

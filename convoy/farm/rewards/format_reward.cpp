@@ -2,10 +2,9 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
-#include <optional>
-
 #include "convoy/core/base/error.h"
 #include "convoy/data/evaluate/json_schema.h"
+#include "convoy/farm/rewards/judged_text.h"
 #include "convoy/farm/rewards/reward_kinds.h"
 
 namespace convoy::rewards {
@@ -15,11 +14,10 @@ class SchemaReward final : public Reward {
  public:
   explicit SchemaReward(evaluate::JsonSchema schema) : schema_(std::move(schema)) {}
 
-  std::vector<double> values(std::span<const JudgedText> texts,
-                             const std::function<bool()>& /*stop_requested*/) override {
-    std::vector<double> values;
-    for (const JudgedText& text : texts) values.push_back(schema_.accepts_text(text.text) ? 1 : 0);
-    return values;
+  void ask(std::span<const JudgedText> texts, const std::function<bool()>& /*stop_requested*/,
+           const TakeValue& take) override {
+    for (size_t text = 0; text < texts.size(); ++text)
+      take(text, schema_.accepts_text(texts[text].text) ? 1 : 0);
   }
 
  private:
@@ -33,19 +31,15 @@ class PatternReward final : public Reward {
       : pattern_(settings.pattern, RE2::Quiet) {
     if (!pattern_.ok())
       throw ConfigError(
-          fmt::format("reward `{}`: `{}` is no regular expression: {}", settings.name,
-                      settings.pattern, pattern_.error()),
-          {.key = "reward.pattern",
-           .hint = "write it in RE2's syntax: Python's without (?=...), (?!...) and \\1; (?s) lets "
+          fmt::format("`{}` is no regular expression: {}", settings.pattern, pattern_.error()),
+          {.hint = "write it in RE2's syntax: Python's without (?=...), (?!...) and \\1; (?s) lets "
                    "a point match line breaks"});
   }
 
-  std::vector<double> values(std::span<const JudgedText> texts,
-                             const std::function<bool()>& /*stop_requested*/) override {
-    std::vector<double> values;
-    for (const JudgedText& text : texts)
-      values.push_back(RE2::FullMatch(text.text, pattern_) ? 1 : 0);
-    return values;
+  void ask(std::span<const JudgedText> texts, const std::function<bool()>& /*stop_requested*/,
+           const TakeValue& take) override {
+    for (size_t text = 0; text < texts.size(); ++text)
+      take(text, RE2::FullMatch(texts[text].text, pattern_) ? 1 : 0);
   }
 
  private:
@@ -55,9 +49,15 @@ class PatternReward final : public Reward {
 }  // namespace
 
 std::unique_ptr<Reward> make_format_reward(const settings::RewardSettings& settings) {
+  using Made = std::unique_ptr<Reward>;
   if (!settings.schema.empty())
-    return std::make_unique<SchemaReward>(evaluate::JsonSchema::load(settings.schema));
-  return std::make_unique<PatternReward>(settings);
+    return with_place_of(settings, "schema", [&]() -> Made {
+      return std::make_unique<SchemaReward>(evaluate::JsonSchema::load(settings.schema));
+    });
+  return with_place_of(settings, "pattern",
+                       [&]() -> Made { return std::make_unique<PatternReward>(settings); });
 }
+
+void check_format_reward(const settings::RewardSettings& settings) { make_format_reward(settings); }
 
 }  // namespace convoy::rewards

@@ -34,12 +34,7 @@ remote::Servers server_of(const settings::RewardSettings& settings) {
   remote.engine = {settings.url};
   remote.engine_model = "none";
   remote.engine_timeout = static_cast<int64_t>(std::ceil(settings.timeout_s)) + 1;
-  try {
-    return remote::read_servers(remote, {});
-  } catch (const ConfigError& error) {
-    throw ConfigError(fmt::format("reward `{}`: {}", settings.name, error.what()),
-                      {.key = "reward.url", .hint = error.location().hint});
-  }
+  return with_place_of(settings, "url", [&] { return remote::read_servers(remote, {}); });
 }
 
 class HttpReward final : public Reward {
@@ -50,12 +45,13 @@ class HttpReward final : public Reward {
         waits_(1, std::random_device()()),
         client_(curl_, server_.limits()) {}
 
-  std::vector<double> values(std::span<const JudgedText> texts,
-                             const std::function<bool()>& stop_requested) override {
-    if (texts.empty()) return {};
+  void ask(std::span<const JudgedText> texts, const std::function<bool()>& stop_requested,
+           const TakeValue& take) override {
+    if (texts.empty()) return;
     ordered_json list = ordered_json::array();
     for (const JudgedText& text : texts) list.push_back(json_of(text));
-    return numbers_in(answer_to(line_of(list), stop_requested), texts);
+    const std::vector<double> numbers = numbers_in(answer_to(line_of(list), stop_requested), texts);
+    for (size_t text = 0; text < numbers.size(); ++text) take(text, numbers[text]);
   }
 
  private:
@@ -118,7 +114,7 @@ class HttpReward final : public Reward {
     throw ConfigError(
         fmt::format("reward `{}`: {} refuses the texts with {}", settings_.name, settings_.url,
                     why),
-        {.key = "reward.url",
+        {.key = settings_.key + ".url",
          .hint = "the server gets a POST with a list of texts and answers a list of numbers; a key "
                  "is read from CONVOY_ENGINE_KEY"});
   }
@@ -127,7 +123,7 @@ class HttpReward final : public Reward {
     throw NetworkError(
         fmt::format("reward `{}`: {} gave no rewards within {} s: {}", settings_.name,
                     settings_.url, settings_.timeout_s, why),
-        {.key = "reward.url",
+        {.key = settings_.key + ".url",
          .hint = "look at the server, or raise timeout_s; the same command goes on"});
   }
 
@@ -167,5 +163,7 @@ class HttpReward final : public Reward {
 std::unique_ptr<Reward> make_http_reward(const settings::RewardSettings& settings) {
   return std::make_unique<HttpReward>(settings);
 }
+
+void check_http_reward(const settings::RewardSettings& settings) { server_of(settings); }
 
 }  // namespace convoy::rewards

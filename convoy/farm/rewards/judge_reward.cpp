@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cmath>
+#include <filesystem>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/nearby_files.h"
 #include "convoy/farm/process/parsing/judge_scores.h"
 #include "convoy/farm/process/parsing/prompt_template.h"
 #include "convoy/farm/process/parsing/think_text.h"
@@ -16,40 +19,50 @@ namespace convoy::rewards {
 namespace {
 
 process::PromptTemplate prompt_of(const settings::RewardSettings& settings) {
-  return {process::read_prompt_file(settings.prompt, "reward.prompt"),
-          settings.prompt,
-          {"problem", "text", "answer"}};
+  return with_place_of(settings, "prompt", [&] {
+    std::error_code ignored;
+    if (!std::filesystem::exists(settings.prompt, ignored))
+      throw DataError(
+          "there is no such file",
+          {.file = settings.prompt, .hint = unreadable_file_hint(settings.prompt, ENOENT)});
+    return process::PromptTemplate(process::read_prompt_file(settings.prompt, "reward.prompt"),
+                                   settings.prompt, {"problem", "text", "answer"});
+  });
 }
 
 // Errors of the layer `remote` name flags that this setting does not have.
 template <class Body>
-auto with_keys_of_reward(const settings::RewardSettings& settings, const Body& body) {
+void with_keys_of_reward(const settings::RewardSettings& settings, const Body& body) {
   try {
-    return body();
+    body();
   } catch (const ConfigError& error) {
     throw ConfigError(fmt::format("reward `{}`: {}", settings.name, error.what()),
-                      {.key = "reward.url",
+                      {.key = settings.key + ".url",
                        .hint = "check url, which mostly ends in /v1, model, and the key in "
                                "CONVOY_ENGINE_KEY"});
   } catch (const NetworkError& error) {
     throw NetworkError(
         fmt::format("reward `{}`: {}", settings.name, error.what()),
-        {.key = "reward.url", .hint = "start the server, or check address and network"});
+        {.key = settings.key + ".url", .hint = "start the server, or check address and network"});
   }
+}
+
+remote::Servers judge_server(const settings::RewardSettings& settings) {
+  settings::RemoteSettings remote;
+  remote.engine = {settings.url};
+  remote.engine_model = settings.model;
+  remote.engine_timeout = static_cast<int64_t>(std::ceil(settings.timeout_s));
+  return with_place_of(settings, "url", [&] { return remote::read_servers(remote, {}); });
 }
 
 remote::Servers checked_server(const settings::RewardSettings& settings,
                                const http::CurlLibrary& curl) {
-  return with_keys_of_reward(settings, [&] {
-    settings::RemoteSettings remote;
-    remote.engine = {settings.url};
-    remote.engine_model = settings.model;
-    remote.engine_timeout = static_cast<int64_t>(std::ceil(settings.timeout_s));
-    remote::Servers servers = remote::read_servers(remote, {});
+  remote::Servers servers = judge_server(settings);
+  with_keys_of_reward(settings, [&] {
     http::Client client(curl, servers.limits());
     remote::look_at_servers(servers, client, Log());
-    return servers;
   });
+  return servers;
 }
 
 class JudgeReward final : public Reward {
@@ -60,18 +73,17 @@ class JudgeReward final : public Reward {
         engine_(remote::make_http_text_engine(curl_, checked_server(settings_, curl_), {}, Log())) {
   }
 
-  std::vector<double> values(std::span<const JudgedText> texts,
-                             const std::function<bool()>& stop_requested) override {
+  void ask(std::span<const JudgedText> texts, const std::function<bool()>& stop_requested,
+           const TakeValue& take) override {
     for (size_t text = 0; text < texts.size(); ++text)
       engine_->submit(request_of(texts[text], static_cast<int64_t>(text)));
-    std::vector<double> scores(texts.size());
     try {
       with_keys_of_reward(settings_, [&] {
         while (engine_->unfinished() > 0) {
           check_stop(stop_requested);
           for (const process::TextResult& reply : engine_->step()) {
             const auto text = static_cast<size_t>(reply.number);
-            scores[text] = score_in(reply, texts[text]);
+            take(text, score_in(reply, texts[text]));
           }
         }
       });
@@ -80,7 +92,6 @@ class JudgeReward final : public Reward {
         engine_->cancel(static_cast<int64_t>(text));
       throw;
     }
-    return scores;
   }
 
  private:
@@ -140,6 +151,11 @@ class JudgeReward final : public Reward {
 
 std::unique_ptr<Reward> make_judge_reward(const settings::RewardSettings& settings) {
   return std::make_unique<JudgeReward>(settings);
+}
+
+void check_judge_reward(const settings::RewardSettings& settings) {
+  prompt_of(settings);
+  judge_server(settings);
 }
 
 }  // namespace convoy::rewards

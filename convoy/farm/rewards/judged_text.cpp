@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/farm/rewards/judged_text.h"
 
-#include <fmt/format.h>
-
 #include "convoy/core/base/error.h"
 
 namespace convoy::rewards {
@@ -16,11 +14,16 @@ std::string line_of(const nlohmann::ordered_json& value) {
   return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+DataError error_of_text(const settings::RewardSettings& settings, const JudgedText& text,
+                        const std::string& what, const std::string& hint) {
+  return DataError(fmt::format("reward `{}`: row {}, sample {}: {}", settings.name, text.row_number,
+                               text.sample, what),
+                   {.hint = hint});
+}
+
 void refuse_text(const settings::RewardSettings& settings, const JudgedText& text,
                  const std::string& what, const std::string& hint) {
-  throw DataError(fmt::format("reward `{}`: row {}, sample {}: {}", settings.name, text.row_number,
-                              text.sample, what),
-                  {.hint = hint});
+  throw error_of_text(settings, text, what, hint);
 }
 
 void check_stop(const std::function<bool()>& stop_requested) {

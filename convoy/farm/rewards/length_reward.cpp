@@ -10,11 +10,9 @@ class LengthReward final : public Reward {
  public:
   explicit LengthReward(settings::RewardSettings settings) : settings_(std::move(settings)) {}
 
-  std::vector<double> values(std::span<const JudgedText> texts,
-                             const std::function<bool()>& /*stop_requested*/) override {
-    std::vector<double> values;
-    for (const JudgedText& text : texts) values.push_back(value_of(text.tokens));
-    return values;
+  void ask(std::span<const JudgedText> texts, const std::function<bool()>& /*stop_requested*/,
+           const TakeValue& take) override {
+    for (size_t text = 0; text < texts.size(); ++text) take(text, value_of(texts[text].tokens));
   }
 
  private:

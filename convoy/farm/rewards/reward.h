@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "convoy/core/base/error.h"
 #include "convoy/core/settings/reward_settings.h"
 
 namespace convoy::rewards {
@@ -29,20 +30,36 @@ struct JudgedText {
   int64_t sample = 0;
 };
 
+// The numbers that the reward gave to these texts may belong to others of them.
+class MisplacedNumbers : public DataError {
+ public:
+  explicit MisplacedNumbers(const DataError& error) : DataError(error.what(), error.location()) {}
+};
+
+using TakeValue = std::function<void(size_t text, double value)>;
+
 class Reward {
  public:
   virtual ~Reward() = default;
-  // One number per text, in their order. Blocks. There is no default value: throws DataError that
-  // names the row of a text that gets no number, ConfigError for a server that refuses every
-  // request, NetworkError if a server does not answer, or StopRequest once `stop_requested` is
-  // true.
-  virtual std::vector<double> values(std::span<const JudgedText> texts,
-                                     const std::function<bool()>& stop_requested) = 0;
+  // Calls `take` on this thread with the place of each text and its number, once per text, in any
+  // order and as soon as the number is known. Blocks. There is no default value: throws DataError
+  // that names the row of a text that gets no number, as MisplacedNumbers where the numbers before
+  // it cannot be trusted, ConfigError for a server that refuses every request, NetworkError if a
+  // server does not answer, StopRequest once `stop_requested` is true, or what `take` throws.
+  virtual void ask(std::span<const JudgedText> texts, const std::function<bool()>& stop_requested,
+                   const TakeValue& take) = 0;
+  // One number per text, in their order. Throws as ask().
+  std::vector<double> values(std::span<const JudgedText> texts,
+                             const std::function<bool()>& stop_requested);
 };
 
+// Checks the files, the program and the address that the settings name; starts no program of the
+// user and asks no server. Throws DataError for a file or a program that is missing, and
+// ConfigError, with the key such as `reward[1].schema`.
+void check_reward(const settings::RewardSettings& settings);
+
 // Starts the program of a command reward, which ends with the thread that calls this. Asks the
-// server of a judge for its models. Throws ConfigError also for what the reward's files hold, and
-// NetworkError.
+// server of a judge for its models. Throws as check_reward(), and NetworkError.
 std::unique_ptr<Reward> make_reward(const settings::RewardSettings& settings);
 
 }  // namespace convoy::rewards

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "convoy/core/base/broken_pipes.h"
 #include "convoy/core/base/printable_text.h"
@@ -58,8 +59,9 @@ struct RewardProgram::Question {
   size_t texts = 0;
   std::string unsent;
   size_t sent = 0;  // bytes
-  std::vector<double>& numbers;
-  Clock::time_point begin = Clock::now();
+  const TakeValue& take;
+  size_t answered = 0;                     // texts
+  Clock::time_point since = Clock::now();  // its limit counts from here
 };
 
 RewardProgram::RewardProgram(const std::string& command, ProgramLimits limits) : limits_(limits) {
@@ -98,26 +100,24 @@ void RewardProgram::pass_errors_on(std::string_view text) {
   }
 }
 
-ProgramFault RewardProgram::with_words(size_t text, const std::string& what) const {
+ProgramFault RewardProgram::with_words(ProgramFault fault) const {
   std::string words(trimmed(errors_tail_, " \t\r\n"));
   std::replace(words.begin(), words.end(), '\n', ' ');
-  return {.text = text,
-          .what = words.empty()
-                      ? what
-                      : fmt::format("{}; the program wrote: {}", what, printable_text(words))};
+  if (!words.empty()) fault.what += fmt::format("; the program wrote: {}", printable_text(words));
+  return fault;
 }
 
 std::optional<ProgramFault> RewardProgram::ask(const std::vector<std::string>& lines,
-                                               std::vector<double>& numbers,
+                                               const TakeValue& take,
                                                const std::function<void()>& check) {
   if (lines.empty()) return std::nullopt;
-  Question question{.texts = lines.size(), .unsent = {}, .numbers = numbers};
+  Question question{.texts = lines.size(), .unsent = {}, .take = take};
   for (const std::string& line : lines) question.unsent += line + '\n';
   try {
     std::optional<ProgramFault> fault = exchange(question, check);
     if (!fault) return std::nullopt;
     end();
-    return with_words(fault->text, fault->what);
+    return with_words(std::move(*fault));
   } catch (...) {
     end();
     throw;
@@ -126,15 +126,16 @@ std::optional<ProgramFault> RewardProgram::ask(const std::vector<std::string>& l
 
 std::optional<ProgramFault> RewardProgram::exchange(Question& question,
                                                     const std::function<void()>& check) {
-  // A line that came after the last number of the step before belongs to no text.
-  if (!is_reaped_) output_ += processes::read_available(process_.output);
+  // A line that came after the last look at the step before belongs to no text.
+  read_output();
   if (!output_.empty())
-    return ProgramFault{0, fmt::format("the program wrote more lines than it was given texts: {}",
-                                       quoted_bytes(output_.substr(0, output_.find('\n'))))};
+    return ProgramFault{.text = 0,
+                        .what = fmt::format("before it got this text, the program {}", surplus())};
   while (true) {
     if (auto fault = take_lines(question)) return fault;
-    if (question.numbers.size() == question.texts) return std::nullopt;
+    if (question.answered == question.texts) return fault_of_surplus(question);
     if (has_ended_) return fault_of_end(question);
+    if (auto fault = fault_of_closing(question)) return fault;
     check();
     send(question);
     if (auto fault = fault_of_time(question)) return fault;
@@ -142,30 +143,48 @@ std::optional<ProgramFault> RewardProgram::exchange(Question& question,
   }
 }
 
+void RewardProgram::read_output() {
+  if (!is_reaped_) output_ += processes::read_available(process_.output);
+}
+
+std::string RewardProgram::surplus() const {
+  return fmt::format("wrote more lines than it was given texts: {}",
+                     quoted_bytes(output_.substr(0, output_.find('\n'))));
+}
+
 std::optional<ProgramFault> RewardProgram::take_lines(Question& question) {
-  std::vector<double>& numbers = question.numbers;
-  for (size_t end = output_.find('\n'); end != std::string::npos; end = output_.find('\n')) {
+  for (size_t end = output_.find('\n');
+       end != std::string::npos && question.answered < question.texts; end = output_.find('\n')) {
     const std::string line = output_.substr(0, end);
-    if (numbers.size() == question.texts)
-      return ProgramFault{question.texts - 1,
-                          fmt::format("the program wrote more lines than it was given texts: {}",
-                                      quoted_bytes(line))};
     const std::optional<double> number = finite_number(line);
     if (!number)
-      return ProgramFault{numbers.size(), fmt::format("wanted a line with one finite number, "
-                                                      "found {}",
-                                                      quoted_bytes(line))};
-    numbers.push_back(*number);
+      return ProgramFault{.text = question.answered,
+                          .what = fmt::format("wanted a line with one finite number, found {}",
+                                              quoted_bytes(line))};
     output_.erase(0, end + 1);
+    question.take(question.answered++, *number);
+    question.since = Clock::now();
   }
-  if (output_.size() > kLongestLine)
-    return ProgramFault{std::min(numbers.size(), question.texts - 1),
-                        fmt::format("wanted a line with one finite number, found a line of more "
-                                    "than {} bytes: {}",
-                                    kLongestLine, quoted_bytes(output_))};
-  if (numbers.size() == question.texts && !question.unsent.empty())
-    return ProgramFault{question.texts - 1, "the program answered before it had read the text"};
+  if (question.answered < question.texts && output_.size() > kLongestLine)
+    return ProgramFault{
+        .text = question.answered,
+        .what = fmt::format(
+            "wanted a line with one finite number, found a line of more than {} bytes: {}",
+            kLongestLine, quoted_bytes(output_))};
+  if (question.answered == question.texts && !question.unsent.empty())
+    return ProgramFault{.text = question.texts - 1,
+                        .what = "the program answered before it had read the text",
+                        .moves_numbers = true};
   return std::nullopt;
+}
+
+// After the last number. Does not wait: a line that comes later is found before the next step.
+std::optional<ProgramFault> RewardProgram::fault_of_surplus(const Question& question) {
+  read_output();
+  if (output_.empty()) return std::nullopt;
+  return ProgramFault{.text = question.texts - 1,
+                      .what = fmt::format("the program {}", surplus()),
+                      .moves_numbers = true};
 }
 
 std::optional<ProgramFault> RewardProgram::fault_of_end(const Question& question) {
@@ -173,21 +192,34 @@ std::optional<ProgramFault> RewardProgram::fault_of_end(const Question& question
   const std::string how =
       status_.signal != 0 ? fmt::format("was ended by {}", processes::signal_name(status_.signal))
                           : fmt::format("ended with exit code {}", status_.exit_code);
-  return ProgramFault{question.numbers.size(),
-                      fmt::format("the program {} after {} of {} numbers", how,
-                                  question.numbers.size(), question.texts)};
+  return ProgramFault{.text = question.answered,
+                      .what = fmt::format("the program {} after {} of {} numbers", how,
+                                          question.answered, question.texts)};
 }
 
-// Starts the time of the step once the program reads.
-std::optional<ProgramFault> RewardProgram::fault_of_time(Question& question) const {
-  const double spent = seconds_since(question.begin);
-  if (has_begun_ && spent > limits_.step_seconds)
-    return ProgramFault{question.numbers.size(),
-                        fmt::format("no number within {} s (timeout_s), after {} of {} numbers",
-                                    limits_.step_seconds, question.numbers.size(), question.texts)};
-  if (!has_begun_ && spent > limits_.start_seconds)
+std::optional<ProgramFault> RewardProgram::fault_of_closing(const Question& question) {
+  const bool reads_no_more =
+      has_closed_input_ && (!question.unsent.empty() || unread_bytes(input_.get()) > 0);
+  if (!reads_no_more && process_.output.open()) return std::nullopt;
+  // Mostly the program is about to end, and its exit status says more.
+  if (processes::ends_within(process_, kEndTime)) return fault_of_end(question);
+  return ProgramFault{
+      .text = question.answered,
+      .what = fmt::format("the program closed its {} after {} of {} numbers",
+                          reads_no_more ? "stdin" : "stdout", question.answered, question.texts)};
+}
+
+std::optional<ProgramFault> RewardProgram::fault_of_time(const Question& question) const {
+  const double spent = seconds_since(question.since);
+  if (has_begun_ && spent > limits_.number_seconds)
     return ProgramFault{
-        0, fmt::format("the program did not begin to read within {} s", limits_.start_seconds)};
+        .text = question.answered,
+        .what = fmt::format("no number within {} s (timeout_s), after {} of {} numbers",
+                            limits_.number_seconds, question.answered, question.texts)};
+  if (!has_begun_ && spent > limits_.start_seconds)
+    return ProgramFault{.text = 0,
+                        .what = fmt::format("the program did not begin to read within {} s",
+                                            limits_.start_seconds)};
   return std::nullopt;
 }
 
@@ -196,13 +228,13 @@ void RewardProgram::send(Question& question) {
   while (!question.unsent.empty()) {
     const ssize_t sent = ::write(input_.get(), question.unsent.data(), question.unsent.size());
     if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) break;  // a full pipe; or no reader, which the end of the program tells
+    if (sent < 0) break;  // a full pipe; or no reader, which listen() tells
     question.unsent.erase(0, static_cast<size_t>(sent));
     question.sent += static_cast<size_t>(sent);
   }
   if (has_begun_ || unread_bytes(input_.get()) >= question.sent) return;
   has_begun_ = true;
-  question.begin = Clock::now();
+  question.since = Clock::now();
 }
 
 void RewardProgram::listen(const Question& question) {
@@ -210,13 +242,16 @@ void RewardProgram::listen(const Question& question) {
       {{.fd = process_.exited.get(), .events = POLLIN, .revents = 0},
        {.fd = process_.output.get(), .events = POLLIN, .revents = 0},
        {.fd = process_.errors.get(), .events = POLLIN, .revents = 0},
-       {.fd = question.unsent.empty() ? -1 : input_.get(), .events = POLLOUT, .revents = 0}}};
-  const double limit = has_begun_ ? limits_.step_seconds : limits_.start_seconds;
-  const double left = std::max(0.0, limit - seconds_since(question.begin));
+       {.fd = has_closed_input_ ? -1 : input_.get(),
+        .events = static_cast<short>(question.unsent.empty() ? 0 : POLLOUT),
+        .revents = 0}}};
+  const double limit = has_begun_ ? limits_.number_seconds : limits_.start_seconds;
+  const double left = std::max(0.0, limit - seconds_since(question.since));
   const double wait = std::min(left, has_begun_ ? kLongestWaitSeconds : kLookSeconds);
   ::poll(polled.data(), polled.size(), static_cast<int>(1000 * wait) + 1);
   has_ended_ = polled[0].revents != 0;
-  output_ += processes::read_available(process_.output);
+  has_closed_input_ = has_closed_input_ || (polled[3].revents & POLLERR) != 0;
+  read_output();
   pass_errors_on(processes::read_available(process_.errors));
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -94,7 +95,7 @@ TEST(FormatReward, ABadPatternIsAnErrorBeforeTheFirstText) {
   settings::RewardSettings settings = reward_of("format");
   settings.pattern = "(a";
   EXPECT_EQ(error_of(settings, {}),
-            "reward `format`: `(a` is no regular expression: missing ): (a");
+            "reward.pattern of reward `format`: `(a` is no regular expression: missing ): (a");
   settings.pattern = "(?=a)";
   EXPECT_NE(error_of(settings, {}).find("is no regular expression"), std::string::npos);
 }
@@ -133,6 +134,71 @@ TEST(LengthReward, FallsBetweenTargetAndMost) {
   EXPECT_EQ(values_of(settings, texts), (Numbers{0, 0, -0.25, -0.75, -1, -1}));
 }
 
+// The error of check_reward(), with its key.
+std::string fault_of(settings::RewardSettings settings) {
+  settings.key = "reward[1]";
+  try {
+    check_reward(settings);
+  } catch (const Error& error) {
+    EXPECT_FALSE(error.location().hint.empty()) << error.what();
+    EXPECT_TRUE(error.location().key.starts_with("reward[1].")) << error.location().key;
+    return fmt::format("{}: {}", error.location().file, error.what());
+  }
+  return "";
+}
+
+TEST(Rewards, WhatASettingNamesIsLookedForBeforeAnythingIsAsked) {
+  const std::string folder = ::testing::TempDir();
+  settings::RewardSettings format = reward_of("format");
+  format.schema = folder + "reward_none.json";
+  EXPECT_NE(fault_of(format).find("reward_none.json: reward[1].schema of reward `format`: "),
+            std::string::npos)
+      << fault_of(format);
+  format.schema = folder + "reward_damaged.json";
+  std::ofstream(format.schema) << "{\"type\": ";
+  EXPECT_NE(fault_of(format).find("wanted a JSON schema"), std::string::npos) << fault_of(format);
+  format.schema = "";
+  format.pattern = "(a";
+  EXPECT_EQ(fault_of(format),
+            ": reward[1].pattern of reward `format`: `(a` is no regular expression: missing ): (a");
+  settings::RewardSettings http = reward_of("http");
+  http.url = "localhost:80/score";
+  EXPECT_EQ(fault_of(http),
+            ": reward[1].url of reward `http`: `localhost:80/score` is no http:// or https:// "
+            "address");
+  http.url = "http://127.0.0.1:1/nobody-is-asked";
+  EXPECT_EQ(fault_of(http), "");
+  settings::RewardSettings judge = reward_of("judge");
+  judge.url = http.url;
+  judge.model = "m";
+  judge.prompt = folder + "reward_none.txt";
+  EXPECT_EQ(fault_of(judge),
+            judge.prompt + ": reward[1].prompt of reward `judge`: there is no such file");
+  judge.prompt = folder + "reward_prompt.txt";
+  std::ofstream(judge.prompt) << "{{ texts }}";
+  EXPECT_NE(fault_of(judge).find("reward[1].prompt of reward `judge`: "), std::string::npos);
+  std::ofstream(judge.prompt) << "{{ text }}";
+  EXPECT_EQ(fault_of(judge), "");
+}
+
+TEST(Rewards, AProgramThatIsNotThereIsFoundBeforeItIsStarted) {
+  settings::RewardSettings command = reward_of("command");
+  const auto fault_of_command = [&](const std::string& line) {
+    command.command = line;
+    return fault_of(command);
+  };
+  EXPECT_EQ(fault_of_command("no-such-program --fast"),
+            ": reward[1].command of reward `command`: `no-such-program` could not be started: no "
+            "folder of PATH has it");
+  EXPECT_NE(fault_of_command("./no-such-program").find("No such file"), std::string::npos);
+  EXPECT_EQ(fault_of_command("python3 reward_none.py --fast"),
+            "reward_none.py: reward[1].command of reward `command`: there is no such file");
+  for (const char* line :
+       {"while read line; do echo 1; done", "cd /tmp && no-such-program", "FAST=1 no-such-program",
+        "'no such program'", "python3 -c 'print(1)'", "python3 $HOME/grade.py", "sh -c true"})
+    EXPECT_EQ(fault_of_command(line), "") << line;
+}
+
 TEST(Rewards, EveryKindOfTheSettingsHasAMaker) {
   for (const std::string& kind : settings::reward_kinds()) {
     settings::RewardSettings settings = reward_of(kind);
@@ -140,8 +206,8 @@ TEST(Rewards, EveryKindOfTheSettingsHasAMaker) {
     settings.command = "true";
     try {
       EXPECT_NE(make_reward(settings), nullptr);
-    } catch (const ConfigError& error) {
-      // Kinds with a server, whose address is missing here.
+    } catch (const Error& error) {
+      // Kinds with a server, whose address and prompt are missing here.
       EXPECT_TRUE(kind == "http" || kind == "judge") << error.what();
     }
   }

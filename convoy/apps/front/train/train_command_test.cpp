@@ -188,6 +188,24 @@ TEST_F(TrainCommand, AllFilesThatAreNotThereAreNamedBeforeAnythingIsWritten) {
   EXPECT_FALSE(fs::exists(folder_ / "runs"));
 }
 
+TEST_F(TrainCommand, WhatRewardsNameIsLookedForBeforeAnythingIsWritten) {
+  const std::string words =
+      "sums.yaml task=grpo 'reward=[{kind: answer}, {kind: format, schema: answer.json}, "
+      "{kind: command, command: python3 grade.py}]' ";
+  for (const char* const flags : {"", "--dry-run"}) {
+    EXPECT_EQ(train(words + flags, "exit 0"), 10);
+    for (const char* part :
+         {"answer.json: reward[1].schema of reward `format`: ",
+          "grade.py: reward[2].command of reward `command`: there is no such file", "2 errors"})
+      EXPECT_NE(output_.find(part), std::string::npos) << part << "\n" << output_;
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "runs"));
+  EXPECT_EQ(run("config check " + words, ""), 0);
+  EXPECT_NE(output_.find("reward[1].schema: "), std::string::npos) << output_;
+  EXPECT_EQ(train("sums.yaml task=grpo 'reward=[{kind: format, pattern: (a}]'", "exit 0"), 2);
+  EXPECT_NE(output_.find("reward[0].pattern of reward `format`"), std::string::npos) << output_;
+}
+
 TEST_F(TrainCommand, NoFolderOfItsOwnIsNamedAfterTheConfig) {
   EXPECT_EQ(train("sums.yaml", "exit 0"), 0);
   const fs::path made = fs::directory_iterator(folder_ / "runs")->path();

@@ -8,6 +8,7 @@
 #include "convoy/core/io/foreign_checkpoint.h"
 #include "convoy/core/io/model_folder.h"
 #include "convoy/data/datasets/sources/dataset.h"
+#include "convoy/farm/rewards/reward.h"
 
 namespace convoy::apps {
 namespace {
@@ -20,6 +21,15 @@ void look(std::vector<DataError>& missing, const char* key, const Look& look_for
     ErrorLocation location = error.location();
     location.key = key;
     missing.emplace_back(error.what(), location);
+  }
+}
+
+// A reward that names its key itself.
+void look_at_reward(std::vector<DataError>& missing, const settings::RewardSettings& reward) {
+  try {
+    rewards::check_reward(reward);
+  } catch (const DataError& error) {
+    missing.push_back(error);
   }
 }
 
@@ -68,6 +78,8 @@ std::vector<DataError> missing_train_inputs(const settings::TrainSettings& train
     look(missing, "policy.reference", [&] { io::ModelFolder::open(reference); });
   if (kind == settings::TaskData::Rollouts && !train.rollout.prompt.empty())
     look(missing, "rollout.prompt", [&] { require_there(train.rollout.prompt); });
+  for (const settings::RewardSettings& reward : settings::rewards_of(train.reward))
+    look_at_reward(missing, reward);
   const std::pair<const char*, const std::string*> paths[] = {
       {"data.template_path", &train.data.template_path},
       {"tuning.lora.adapter", &train.tuning.lora.adapter}};

@@ -11,9 +11,10 @@
 
 namespace convoy::apps {
 
-// Looks for the model, the files of rows, the chat template and the adapter that the settings name,
-// and returns one error for each that is missing on this machine, with its key and what to do. It
-// does not look at unset settings.
+// Looks for the model, the files of rows, the chat template, the adapter and what rewards name, and
+// returns one error for each that is missing on this machine, with its key and what to do. It does
+// not look at unset settings. Throws ConfigError for a reward's file, pattern or address that holds
+// what the reward cannot take.
 std::vector<DataError> missing_train_inputs(const settings::TrainSettings& train);
 
 // Throws one DataError with all errors of missing_train_inputs().
