@@ -13,6 +13,7 @@
 
 #include "convoy/core/base/files.h"
 #include "files/run_script.h"
+#include "files/temporary_folder.h"
 
 namespace convoy {
 namespace {
@@ -160,6 +161,33 @@ TEST(RunsClean, ListsAndRemovesNothingUnasked) {
   EXPECT_NE(unasked.output.find("--yes"), std::string::npos) << unasked.output;
   EXPECT_EQ(runs("clean sums-lora --keep-best 1 --dry-run").status, 2);
   EXPECT_EQ(json::parse(runs("list --json").output).size(), 2U);
+}
+
+TEST(RunsExport, ADamagedFileOfTextsIsNamed) {
+  const testing::TemporaryFolder folder;
+  const std::string run = folder / "run";
+  const std::string row =
+      R"({"row": 1, "sample": 0, "prompt": "2 + 2", "text": "4", "reward": 1, "logprobs": [-1]})"
+      "\n";
+  write_file_atomic(folder / "run/run.json", "{}");
+  write_file_atomic(folder / "run/rollouts/step-1.jsonl", row);
+  write_file_atomic(folder / "run/rollouts/step-2.jsonl", row + row.substr(0, 30));
+  const std::string place = "run/rollouts/step-2.jsonl:2: ";
+  const Outcome shown = runs("show " + run, "2>&1");
+  EXPECT_EQ(shown.status, 0);
+  EXPECT_EQ(count_of(shown.output, place), 1) << shown.output;
+  EXPECT_NE(shown.output.find("reward 1"), std::string::npos) << shown.output;
+  const std::string output = folder / "rollouts.jsonl";
+  const Outcome named = runs("export " + run + " --rollouts --output " + output, "2>&1");
+  EXPECT_EQ(named.status, 10) << named.output;
+  EXPECT_NE(named.output.find(place), std::string::npos) << named.output;
+  EXPECT_FALSE(fs::exists(output));
+  const testing::ScriptEnd all = testing::run_command(
+      fmt::format("{}/convoy runs export --rollouts --output {} --dir {} 2>&1",
+                  std::getenv("CONVOY_BIN_DIR"), output, folder.path().string()));
+  EXPECT_EQ(all.code, 0) << all.out;
+  EXPECT_EQ(count_of(all.out, place), 1) << all.out;
+  EXPECT_EQ(count_of(read_file(output), "\n"), 2);
 }
 
 }  // namespace

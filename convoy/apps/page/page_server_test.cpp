@@ -299,7 +299,9 @@ TEST_F(Page, DetailsLogsAndSamples) {
   write_file_atomic(runs_ / "run/logs/rank-2.log", "two");
   write_file_atomic(runs_ / "run/samples/step-3.jsonl", "{\"answer\": \"4\"}\nnot json\n");
   write_file_atomic(runs_ / "run/rollouts/step-2.jsonl",
-                    "{\"text\": \"4\", \"reward\": 1, \"logprobs\": [-1]}\n");
+                    "{\"row\": 3, \"sample\": 0, \"prompt\": \"2 + 2\", \"text\": \"4\", "
+                    "\"reward\": 1, \"logprobs\": [-1]}\n");
+  write_file_atomic(runs_ / "run/rollouts/step-3.jsonl", "{\"row\": 3, \"samp");
   write_run("other", 1, kEnd);
   write_file_atomic(runs_ / "other/run.json", R"({"config": {"train": {"lr": 2}}})");
   serve();
@@ -307,9 +309,13 @@ TEST_F(Page, DetailsLogsAndSamples) {
   EXPECT_EQ(details["identity"]["stamp"]["a"], "b");
   EXPECT_EQ(details["logs"], json::array({"rank-00.log", "rank-2.log", "rank-10.log"}));
   EXPECT_EQ(details["samples"], json::array({3}));
-  EXPECT_EQ(details["rollouts"], json::array({2}));
+  EXPECT_EQ(details["rollouts"], json::array({2, 3}));
   EXPECT_EQ(api("/api/rollouts?run=run&step=2")[0],
-            json::parse(R"({"shown_as": "best", "text": "4", "reward": 1, "text_tokens": 1})"));
+            json::parse(R"({"shown_as": "best", "row": 3, "sample": 0, "prompt": "2 + 2",
+                            "text": "4", "reward": 1, "text_tokens": 1})"));
+  const json damaged = api("/api/rollouts?run=run&step=3");
+  ASSERT_EQ(damaged.size(), 1U);
+  EXPECT_NE(damaged[0]["damage"].get<std::string>().find("step-3.jsonl:1: "), std::string::npos);
   EXPECT_EQ(get("/api/log?run=run&file=rank-00.log").body, "last line\n");
   EXPECT_EQ(api("/api/samples?run=run&step=3"), json::parse(R"([{"answer": "4"}])"));
   const json differ = api("/api/comparison?run=run&run=other")["settings"];

@@ -190,9 +190,10 @@ json RunIndex::rollouts(const std::string& name, int64_t step) {
   const WatchedRun* run = find(name);
   if (run == nullptr) return rows;
   constexpr size_t kShownRollouts = 5;
-  for (const nlohmann::ordered_json& row :
-       telemetry::notable_rollouts(run->folder(), step, kShownRollouts))
-    rows.push_back(json(row));
+  const telemetry::NotableRollouts notable =
+      telemetry::notable_rollouts(run->folder(), step, kShownRollouts);
+  if (notable.damage) rows.push_back({{"damage", notable.damage->sentence()}});
+  for (const nlohmann::ordered_json& row : notable.rows) rows.push_back(json(row));
   return rows;
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -76,15 +77,19 @@ int64_t write_events(data::RowWriter& writer, const RunHistory& run) {
   return rows;
 }
 
-int64_t write_rollouts(data::RowWriter& writer, const RunHistory& run) {
+// Calls `damaged` with each damaged file's error.
+int64_t write_rollouts(data::RowWriter& writer, const RunHistory& run,
+                       const std::function<void(const DataError&)>& damaged) {
   int64_t rows = 0;
-  for (const int64_t step : telemetry::rollout_steps(run.path))
-    telemetry::for_each_rollout(run.path, step, [&](const ordered_json& row) {
+  for (const int64_t step : telemetry::rollout_steps(run.path)) {
+    const auto damage = telemetry::for_each_rollout(run.path, step, [&](const ordered_json& row) {
       ordered_json named = {{"run", run.name}};
       named.update(row);
       writer.write(named);
       ++rows;
     });
+    if (damage) damaged(*damage);
+  }
   return rows;
 }
 
@@ -163,8 +168,13 @@ int export_runs(const Context& context, const RunsExportFlags& flags,
       words.empty() ? readable_runs(flags.dir, context.log()) : runs_named(flags, words);
   const auto writer = data::create_rows(flags.output);
   int64_t rows = 0;
+  // As with damaged events: of a run that is named they end the export.
+  const auto damaged = [&](const DataError& error) {
+    if (!words.empty()) throw error;
+    context.log().warning(error.sentence());
+  };
   for (const RunHistory& run : runs)
-    rows += flags.rollouts ? write_rollouts(*writer, run) : write_events(*writer, run);
+    rows += flags.rollouts ? write_rollouts(*writer, run, damaged) : write_events(*writer, run);
   if (rows <= 0)
     throw DataError(
         fmt::format("no run under {} has {}", flags.dir,

@@ -162,11 +162,13 @@ fs::path one_run(std::string_view action, const RunsFolderFlags& flags, const Wo
 }
 
 // Prints the best, the worst and the longest text of the last step that has texts.
-void print_rollouts(const fs::path& run) {
+void print_rollouts(const fs::path& run, const Log& log) {
   const std::vector<int64_t> steps = telemetry::rollout_steps(run);
   if (steps.empty()) return;
   fmt::print("\ntexts of step {} (`convoy runs export --rollouts` writes all)\n", steps.back());
-  for (const ordered_json& row : telemetry::notable_rollouts(run, steps.back(), 1))
+  const telemetry::NotableRollouts notable = telemetry::notable_rollouts(run, steps.back(), 1);
+  if (notable.damage) log.warning(notable.damage->sentence());
+  for (const ordered_json& row : notable.rows)
     fmt::print("{:<16}reward {}, {} tokens, row {}: {}\n", row.value("shown_as", ""),
                row.value("reward", 0.0), row.value("text_tokens", int64_t{0}),
                row.value("row", int64_t{0}),
@@ -222,7 +224,7 @@ int show(const Context& context, const RunsFolderFlags& flags, const Words& word
       for (const std::string& text : process::report_lines(value)) fmt::print("{}\n", text);
     }
   }
-  print_rollouts(run.path);
+  print_rollouts(run.path, context.log());
   return 0;
 }
 

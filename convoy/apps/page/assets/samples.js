@@ -79,6 +79,17 @@ async function drawSamples(run) {
 
 // The texts that a step learnt from: the best, the worst and the longest.
 function rolloutOf(row) {
+  if (row.damage)
+    return element(
+      'li',
+      {class: 'sample'},
+      element(
+        'div',
+        {class: 'question'},
+        element('h3', {}, 'damaged file'),
+        element('pre', {}, row.damage),
+      ),
+    );
   const facts = `${row.shown_as}: reward ${row.reward}, advantage ${row.advantage}, ${row.text_tokens} tokens`;
   return element(
     'li',

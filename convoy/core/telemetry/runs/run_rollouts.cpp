@@ -17,15 +17,25 @@ using nlohmann::ordered_json;
 constexpr std::string_view kBegin = "step-";
 constexpr std::string_view kEnd = ".jsonl";
 
-double number_in(const ordered_json& row, const char* key) {
-  const auto found = row.find(key);
-  return found != row.end() && found->is_number() ? found->get<double>() : 0;
+// Says why a value is no row of the file; empty: it is one. Looks at the keys that readers use.
+std::string problem_of(const ordered_json& row) {
+  if (row.is_discarded()) return "a line that is no JSON";
+  if (!row.is_object()) return fmt::format("a value of type {}", row.type_name());
+  const auto wants = [&](const char* key, bool (ordered_json::*is_right)() const noexcept) {
+    const auto found = row.find(key);
+    return found == row.end() || !((*found).*is_right)();
+  };
+  for (const char* const key : {"row", "sample", "reward"})
+    if (wants(key, &ordered_json::is_number)) return fmt::format("no number `{}`", key);
+  for (const char* const key : {"prompt", "text"})
+    if (wants(key, &ordered_json::is_string)) return fmt::format("no text `{}`", key);
+  if (wants("logprobs", &ordered_json::is_array)) return "no list `logprobs`";
+  return "";
 }
 
-double tokens_in(const ordered_json& row) {
-  const auto found = row.find("logprobs");
-  return found != row.end() ? static_cast<double>(found->size()) : 0;
-}
+double reward_in(const ordered_json& row) { return row["reward"].get<double>(); }
+
+double tokens_in(const ordered_json& row) { return static_cast<double>(row["logprobs"].size()); }
 
 ordered_json shown(const ordered_json& row, const char* as) {
   ordered_json text = {{"shown_as", as}};
@@ -58,18 +68,32 @@ fs::path rollout_file(const fs::path& folder, int64_t step) {
   return folder / fmt::format("{}{}{}", kBegin, step, kEnd);
 }
 
-void for_each_rollout(const fs::path& run, int64_t step,
-                      const std::function<void(ordered_json)>& take) {
-  std::ifstream file(rollout_file(run / "rollouts", step));
+std::optional<DataError> for_each_rollout(const fs::path& run, int64_t step,
+                                          const std::function<void(ordered_json)>& take) {
+  const fs::path path = rollout_file(run / "rollouts", step);
+  std::ifstream file(path);
+  std::optional<DataError> damage;
+  int64_t number = 0;
   for (std::string line; std::getline(file, line);) {
+    ++number;
     ordered_json row = ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (row.is_object()) take(std::move(row));
+    if (const std::string problem = problem_of(row); problem.empty())
+      take(std::move(row));
+    else if (!damage)
+      damage.emplace(
+          fmt::format("wanted a text that a step learnt from, a row of JSON, found {}", problem),
+          ErrorLocation{
+              .file = path.string(),
+              .line = number,
+              .hint = "remove this line, or take the file from a copy of the run folder"});
   }
+  return damage;
 }
 
-std::vector<ordered_json> notable_rollouts(const fs::path& run, int64_t step, size_t most) {
+NotableRollouts notable_rollouts(const fs::path& run, int64_t step, size_t most) {
   std::vector<ordered_json> rows;
-  for_each_rollout(run, step, [&](ordered_json row) { rows.push_back(std::move(row)); });
+  std::optional<DataError> damage =
+      for_each_rollout(run, step, [&](ordered_json row) { rows.push_back(std::move(row)); });
   std::vector<ordered_json> notable;
   const auto add = [&](const char* as, const auto& figure) {
     std::stable_sort(rows.begin(), rows.end(),
@@ -79,10 +103,10 @@ std::vector<ordered_json> notable_rollouts(const fs::path& run, int64_t step, si
     for (size_t at = 0; at < std::min(most, rows.size()); ++at)
       notable.push_back(shown(rows[at], as));
   };
-  add("best", [](const ordered_json& row) { return number_in(row, "reward"); });
-  add("worst", [](const ordered_json& row) { return -number_in(row, "reward"); });
+  add("best", reward_in);
+  add("worst", [](const ordered_json& row) { return -reward_in(row); });
   add("longest", tokens_in);
-  return notable;
+  return {std::move(notable), std::move(damage)};
 }
 
 }  // namespace convoy::telemetry

@@ -8,8 +8,11 @@
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "convoy/core/base/error.h"
 
 namespace convoy::telemetry {
 
@@ -19,13 +22,18 @@ std::filesystem::path rollout_file(const std::filesystem::path& folder, int64_t 
 // The steps that have a file, ascending.
 std::vector<int64_t> rollout_steps(const std::filesystem::path& run);
 
-// Calls `take` with each row of a step's file. Skips lines that cannot be read.
-void for_each_rollout(const std::filesystem::path& run, int64_t step,
-                      const std::function<void(nlohmann::ordered_json)>& take);
+// Calls `take` with each row of a step's file. A line that is no such row is left out; the first
+// of them is returned as an error that names file and line.
+std::optional<DataError> for_each_rollout(const std::filesystem::path& run, int64_t step,
+                                          const std::function<void(nlohmann::ordered_json)>& take);
+
+struct NotableRollouts {
+  std::vector<nlohmann::ordered_json> rows;
+  std::optional<DataError> damage;  // as for_each_rollout()
+};
 
 // The best, the worst and the longest texts of a step, `most` of each, without their tokens; each
 // row begins with "shown_as": "best", "worst" or "longest".
-std::vector<nlohmann::ordered_json> notable_rollouts(const std::filesystem::path& run, int64_t step,
-                                                     size_t most);
+NotableRollouts notable_rollouts(const std::filesystem::path& run, int64_t step, size_t most);
 
 }  // namespace convoy::telemetry

@@ -9,6 +9,19 @@
 namespace convoy::telemetry {
 namespace {
 
+std::string row(const std::string& text, double reward, int tokens) {
+  return nlohmann::json({{"row", 4},
+                         {"sample", 1},
+                         {"prompt", "What?"},
+                         {"text", text},
+                         {"reward", reward},
+                         {"logprobs", std::vector<double>(static_cast<size_t>(tokens), -1)},
+                         {"tokens", {1, 2, 3}},
+                         {"weights", "0f"}})
+             .dump() +
+         "\n";
+}
+
 TEST(RunRollouts, NamesTheBestTheWorstAndTheLongestTextsOfAStep) {
   const testing::TemporaryFolder folder;
   const std::filesystem::path run = folder.path();
@@ -16,20 +29,45 @@ TEST(RunRollouts, NamesTheBestTheWorstAndTheLongestTextsOfAStep) {
   write_file_atomic(run / "rollouts/step-12.jsonl", "{}\n");
   write_file_atomic(run / "rollouts/step-3-0123.texts.partial/rank-0-0", "key\n");
   write_file_atomic(run / "rollouts/step-3.jsonl",
-                    R"({"text": "a", "reward": 0.5, "logprobs": [-1, -2], "tokens": [1, 2, 3]})"
-                    "\n"
-                    R"({"text": "b", "reward": -1, "logprobs": [-1]})"
-                    "\nno row\n"
-                    R"({"text": "c", "reward": 1.5, "logprobs": [-1, -1, -1, -1], "weights": "0f"})"
-                    "\n");
+                    row("a", 0.5, 2) + row("b", -1, 1) + row("c", 1.5, 4));
   EXPECT_EQ(rollout_steps(run), (std::vector<int64_t>{3, 12}));
-  const std::vector<nlohmann::ordered_json> notable = notable_rollouts(run, 3, 1);
+  const std::vector<nlohmann::ordered_json> notable = notable_rollouts(run, 3, 1).rows;
   ASSERT_EQ(notable.size(), 3u);
-  EXPECT_EQ(notable[0].dump(), R"({"shown_as":"best","text":"c","reward":1.5,"text_tokens":4})");
-  EXPECT_EQ(notable[1].dump(), R"({"shown_as":"worst","text":"b","reward":-1,"text_tokens":1})");
+  EXPECT_EQ(nlohmann::json(notable[0]),
+            nlohmann::json::parse(R"({"shown_as": "best", "row": 4, "sample": 1, "prompt": "What?",
+                                      "text": "c", "reward": 1.5, "text_tokens": 4})"));
+  EXPECT_EQ(notable[0].begin().key(), "shown_as");
+  EXPECT_EQ(notable[1]["shown_as"], "worst");
+  EXPECT_EQ(notable[1]["text"], "b");
   EXPECT_EQ(notable[2]["text"], "c");
-  EXPECT_EQ(notable_rollouts(run, 3, 2)[5]["text"], "a");
-  EXPECT_TRUE(notable_rollouts(run, 4, 1).empty());
+  EXPECT_EQ(notable_rollouts(run, 3, 2).rows[5]["text"], "a");
+  EXPECT_FALSE(notable_rollouts(run, 3, 2).damage);
+  EXPECT_TRUE(notable_rollouts(run, 4, 1).rows.empty());
+}
+
+TEST(RunRollouts, ADamagedLineIsNamedAndTheOthersAreRead) {
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path run = folder.path();
+  const std::filesystem::path file = run / "rollouts/step-3.jsonl";
+  const std::string good = row("a", 0.5, 2);
+  for (const auto& [bad, said] : std::vector<std::pair<std::string, std::string>>{
+           {"no row\n", "found a line that is no JSON"},
+           {"[1]\n", "found a value of type array"},
+           {R"({"row": 1, "sample": 1, "text": "a", "prompt": "b"})"
+            "\n",
+            "found no number `reward`"},
+           {good.substr(0, 20), "found a line that is no JSON"}}) {
+    write_file_atomic(file, good + good + bad);
+    int rows = 0;
+    const auto damage = for_each_rollout(run, 3, [&](const auto&) { ++rows; });
+    ASSERT_TRUE(damage) << bad;
+    EXPECT_EQ(rows, 2);
+    EXPECT_EQ(damage->location().file, file.string());
+    EXPECT_EQ(damage->location().line, 3);
+    EXPECT_NE(std::string(damage->what()).find(said), std::string::npos) << damage->what();
+    EXPECT_TRUE(notable_rollouts(run, 3, 1).damage);
+    EXPECT_EQ(notable_rollouts(run, 3, 1).rows.size(), 3u);
+  }
 }
 
 }  // namespace
