@@ -95,9 +95,8 @@ double Progress::remaining_seconds(const ProgressFigures& figures) const {
 
 std::string Progress::figures_text(const ProgressFigures& figures) const {
   std::string text;
-  if (figures.loss >= 0 || std::isnan(figures.loss))
-    text += fmt::format("  loss {:.4f}", figures.loss);
-  if (figures.eval_loss >= 0) text += fmt::format("  eval {:.4f}", figures.eval_loss);
+  if (figures.loss) text += fmt::format("  loss {:.4f}", *figures.loss);
+  if (figures.eval_loss) text += fmt::format("  eval {:.4f}", *figures.eval_loss);
   if (figures.per_second > 0)
     text += fmt::format("  {} {}", count_text(figures.per_second), figures.per_second_unit);
   if (figures.memory_bytes >= 0) text += "  " + bytes_text(figures.memory_bytes);

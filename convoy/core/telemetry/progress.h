@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,11 +32,12 @@ struct ProgressOptions {
   std::function<double()> now_seconds{};  // a monotonic clock; empty = the system's
 };
 
-// Numbers to show, in this order; negative or NaN = not shown, except loss (NaN is shown).
+// Numbers to show, in this order; negative or NaN = not shown. A known loss is always shown: a
+// training from rewards has losses below 0.
 struct ProgressFigures {
   int64_t done = 0;
-  double loss = -1;
-  double eval_loss = -1;
+  std::optional<double> loss = {};
+  std::optional<double> eval_loss = {};
   double per_second = -1;  // in `per_second_unit`; 0: no speed yet, so no time left is shown
   std::string per_second_unit = "tokens/s";
   int64_t memory_bytes = -1;

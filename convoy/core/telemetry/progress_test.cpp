@@ -59,6 +59,20 @@ TEST(Progress, AFastJobSaysFirstAndLast) {
   EXPECT_EQ(count(text, '\n'), 3) << text;
 }
 
+// The loss of a training from rewards is negative where rewards are good.
+TEST(Progress, ShowsLossesBelowZero) {
+  ::testing::internal::CaptureStderr();
+  {
+    Progress progress({.total = 3, .style = ProgressStyle::Lines});
+    progress.update({.done = 1, .loss = -0.25, .eval_loss = -1});
+    progress.update({.done = 3});
+    progress.finish();
+  }
+  const std::string text = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find("loss -0.2500  eval -1.0000"), std::string::npos) << text;
+  EXPECT_EQ(text.find("loss", text.find('\n')), std::string::npos) << "it is not known: " << text;
+}
+
 // The run has done more steps than its total, because the total was lowered.
 TEST(Progress, NeverShowsMoreThanAll) {
   const TestFolder folder;
