@@ -19,12 +19,19 @@ struct IgnoredKeys {
   std::vector<std::string_view> begins;  // the beginnings of the keys
 };
 
-const std::array<IgnoredKeys, 5>& ignored_keys() {
-  static const std::array<IgnoredKeys, 5> keys = {
+const std::array<IgnoredKeys, 8>& ignored_keys() {
+  static const std::array<IgnoredKeys, 8> keys = {
       {{"the rows are the model's own texts, which count from their first token",
         "remove it",
         {"data.supervise", "data.roles_to_train", "data.train_on_eos", "data.schema",
-         "train.packing"}},
+         "data.empty_answers", "train.packing"}},
+       {"a problem is asked whole: one that leaves no room for rollout.max_new_tokens is left out",
+        "remove it; model.max_seq_len says how long problem and text may be together",
+        {"data.max_field_chars", "data.truncation"}},
+       {"a problem has a column of its own", "name it: rollout.problem_field", {"data.text_field"}},
+       {"rewards and their programs get all columns of a row, so none is unread",
+        "remove it",
+        {"data.unread_columns"}},
        {"problems are not divided into splits", "name a file: data.val_path", {"data.split."}},
        {"evaluations answer data.val_path greedily and measure rewards",
         "remove it",
@@ -57,9 +64,7 @@ class PolicyCheck {
     check_rollouts();
     check_reference();
     check_clip();
-    if (settings_.train.chooses_batch())
-      refuse("train.batch_size", "it counts problems, and is not chosen by memory",
-             "write a number: each problem has rollout.samples texts");
+    check_batch();
   }
 
  private:
@@ -83,6 +88,19 @@ class PolicyCheck {
   bool says_what_is_done(std::string_view path) const {
     return (path == "data.split.val_ratio" && settings_.data.split.val_ratio.value == 0.0) ||
            (path == "tuning.lora.dropout" && settings_.tuning.lora.dropout == 0);
+  }
+
+  void check_batch() const {
+    const TrainingSettings& train = settings_.train;
+    if (train.batch_size.is_auto())
+      refuse("train.batch_size", "it counts problems, and is not chosen by memory",
+             "write a number: each problem has rollout.samples texts");
+    else if (train.grad_accum.is_auto())
+      refuse("train.grad_accum", "micro-batches hold problems, and are not chosen by memory",
+             "write a number, or leave it out");
+    else if (train.chooses_batch())
+      refuse("train.auto_find_batch_size", "batches count problems, and are not chosen by memory",
+             "remove it");
   }
 
   void check_rewards() const {

@@ -27,6 +27,13 @@ TEST(PolicySettings, GrpoRefusesWhatItWouldIgnoreByName) {
            {"rollout.temperature=0.7", "rollout.temperature: task grpo"},
            {"rollout.max_new_tokens=100000", "leave no room for its problem"},
            {"train.batch_size=auto", "train.batch_size: task grpo"},
+           {"train.grad_accum=auto", "train.grad_accum: task grpo"},
+           {"train.auto_find_batch_size=true", "train.auto_find_batch_size: task grpo"},
+           {"data.max_field_chars=100", "data.max_field_chars: task grpo"},
+           {"data.text_field=body", "data.text_field: task grpo"},
+           {"data.truncation=drop", "data.truncation: task grpo"},
+           {"data.unread_columns=error", "data.unread_columns: task grpo"},
+           {"data.empty_answers=learn", "data.empty_answers: task grpo"},
            {"policy.reference=start", "policy.reference: task grpo"},
            {"reward=[]", "nothing says which texts are good"},
            {"reward=[{kind: anser}]", "answer"},
@@ -42,6 +49,26 @@ TEST(PolicySettings, GrpoRefusesWhatItWouldIgnoreByName) {
   EXPECT_EQ(refused({"policy.loss=cispo", "policy.clip_high=3"}), "");
   for (const char* key : {"rollout.samples=4", "policy.kl_beta=0.1", "reward=[{kind: answer}]"})
     EXPECT_NE(errors_of({key}).find("applies only to task grpo"), std::string::npos) << key;
+}
+
+TEST(PolicySettings, NamesOfTrlSayWhatToWrite) {
+  const auto refused = [](const std::string& given) {
+    return errors_of({"task=grpo", "reward=[{kind: answer}]", given});
+  };
+  for (const auto& [given, said] : std::vector<std::pair<std::string, std::string>>{
+           {"train.metric_for_best_model=eval_reward", "write eval_loss"},
+           {"train.metric_for_best_model=reward", "write eval_loss"},
+           {"delta=4", "policy.clip_high"},
+           {"train.delta=4", "policy.clip_high"},
+           {"importance_sampling_level=sequence", "write policy.loss: gspo"},
+           {"policy.importance_sampling_level=sequence_token", "write policy.loss: gspo"},
+           {"scale_rewards=true", "write policy.scale_rewards: group"},
+           {"train.scale_rewards=false", "write policy.scale_rewards: none"},
+           {"train.scale_rewards=batch", "policy.scale_rewards"}})
+    EXPECT_NE(refused(given).find(said), std::string::npos) << given << ": " << refused(given);
+  for (const char* given : {"importance_sampling_level=token", "policy.scale_rewards=true",
+                            "policy.scale_rewards=false"})
+    EXPECT_EQ(refused(given), "") << given;
 }
 
 }  // namespace

@@ -331,7 +331,38 @@ std::vector<KeyRule> policy_rules() {
       {"train.reward_weights", "reward"},
       {"rewards", "reward"}};
   std::vector<KeyRule> rules;
+  for (const char* section : {"", "train.", "policy."}) {
+    const auto path = [&](const char* name) { return fmt::format("{}{}", section, name); };
+    rules.push_back({path("delta"),
+                     {},
+                     KeyAction::Refuse,
+                     "a ratio has the bounds policy.clip_low and policy.clip_high, and no further "
+                     "one: leave it out",
+                     ""});
+    rules.push_back({path("importance_sampling_level"), {"token"}, KeyAction::Accept, "", ""});
+    rules.push_back({path("importance_sampling_level"),
+                     {},
+                     KeyAction::Refuse,
+                     "write policy.loss: gspo, whose ratio is that of a whole text",
+                     ""});
+  }
+  // TRL's older form of the key.
+  for (const auto& [value, word] : {std::pair("true", "group"), std::pair("false", "none")}) {
+    for (const char* key : {"scale_rewards", "train.scale_rewards"})
+      rules.push_back({key,
+                       {value},
+                       KeyAction::Refuse,
+                       fmt::format("write policy.scale_rewards: {}", word),
+                       ""});
+    rules.push_back({"policy.scale_rewards", {value}, KeyAction::Replace, "", word});
+  }
   for (const auto& [name, key] : kNames) rules.push_back({name, {}, KeyAction::Suggest, "", key});
+  rules.push_back({"train.metric_for_best_model",
+                   {"eval_reward", "reward"},
+                   KeyAction::Refuse,
+                   "write eval_loss: of task grpo it is the mean reward of the answers to "
+                   "data.val_path, negated, so the lowest is the best",
+                   ""});
   // An alias of policy.loss; any other word means a loss of preferences.
   for (const std::string& word : policy_loss_words())
     rules.push_back({"train.loss", {word}, KeyAction::Replace, "", word});

@@ -25,8 +25,9 @@ process::PromptTemplate prompt_of(const settings::RolloutSettings& rollout) {
   return {process::read_prompt_file(rollout.prompt, "rollout.prompt"), rollout.prompt, {"problem"}};
 }
 
-bool asks_in_chat(const LoadedModel& loaded, const settings::RolloutSettings& rollout) {
-  if (rollout.chat == "auto") return loaded.template_or_null() != nullptr;
+bool asks_in_chat(const text::ChatTemplate* chat_template,
+                  const settings::RolloutSettings& rollout) {
+  if (rollout.chat == "auto") return chat_template != nullptr;
   return rollout.chat == "on";
 }
 
@@ -37,15 +38,28 @@ bool compares_answers(const settings::TrainSettings& settings) {
   });
 }
 
+// A row for SFT may hold the answer under a name of its own.
+std::string where_an_answer_may_be(const nlohmann::ordered_json& row) {
+  for (const char* const key :
+       {"completion", "response", "output", "ground_truth", "target", "label", "reference"})
+    if (row.contains(key))
+      return fmt::format(
+          "if its column `{0}` is the answer alone: rollout.answer_field={0}; else "
+          "add a column `answer`, or take another reward",
+          key);
+  return "name its column (rollout.answer_field), add a column `answer`, or take another reward";
+}
+
 class ProblemReader {
  public:
-  ProblemReader(const LoadedModel& loaded, const settings::TrainSettings& settings, const Log& log)
+  ProblemReader(const text::Tokenizer& tokenizer, const text::ChatTemplate* chat_template,
+                const settings::TrainSettings& settings, const Log& log)
       : settings_(settings),
         log_(log),
         template_(prompt_of(settings.rollout)),
-        is_chat_(asks_in_chat(loaded, settings.rollout)),
+        is_chat_(asks_in_chat(chat_template, settings.rollout)),
         wants_answers_(compares_answers(settings)),
-        encoder_(loaded.tokenizer, loaded.template_or_null(), data::Supervision()),
+        encoder_(tokenizer, chat_template, data::Supervision()),
         variables_(
             settings::template_kwargs(settings.data.template_kwargs, "data.template_kwargs")) {}
 
@@ -53,7 +67,8 @@ class ProblemReader {
     const data::Dataset dataset = data::find_dataset(
         {.name = name, .text_rows = data::text_rows_named(settings_.data.text_rows)});
     const process::ProblemFields fields(dataset.known, {.problem = settings_.rollout.problem_field,
-                                                        .answer = settings_.rollout.answer_field});
+                                                        .answer = settings_.rollout.answer_field,
+                                                        .section = "rollout"});
     const std::unique_ptr<data::RowSource> rows = data::open_dataset(dataset);
     const data::BadRows policy = data::bad_rows_named(settings_.data.bad_rows);
     data::BadRowList bad;
@@ -83,7 +98,7 @@ class ProblemReader {
       std::vector<std::string> answers = process::golds_of(found);
       if (wants_answers_ && answers.empty())
         throw DataError("the row has no answer, which reward kind answer compares with",
-                        {.hint = "name its column (rollout.answer_field), or take another reward"});
+                        {.hint = where_an_answer_may_be(row.value)});
       RolloutProblem problem{.text = found.problem,
                              .answers = std::move(answers),
                              .row = std::move(row.value),
@@ -132,7 +147,7 @@ class ProblemReader {
           name, counted(too_long, "problem is", "problems are"), settings_.rollout.max_new_tokens,
           settings_.model.max_seq_len));
     if (problems.empty())
-      throw DataError("there is no problem to learn from",
+      throw DataError("there is no problem that can be asked",
                       {.file = name, .hint = "look at the file, and at model.max_seq_len"});
     int64_t tokens = 0;
     for (const RolloutProblem& problem : problems) tokens += std::ssize(problem.prompt.ids);
@@ -182,9 +197,16 @@ int64_t RolloutProblems::longest_prompt_tokens() const {
   return longest;
 }
 
+std::vector<RolloutProblem> read_problems(const text::Tokenizer& tokenizer,
+                                          const text::ChatTemplate* chat_template,
+                                          const settings::TrainSettings& settings,
+                                          const ProblemFile& file, const Log& log) {
+  return ProblemReader(tokenizer, chat_template, settings, log).read(file.path, file.split);
+}
+
 RolloutProblems read_rollout_problems(const LoadedModel& loaded,
                                       const settings::TrainSettings& settings, const Log& log) {
-  ProblemReader reader(loaded, settings, log);
+  ProblemReader reader(loaded.tokenizer, loaded.template_or_null(), settings, log);
   RolloutProblems problems{.train = reader.read(settings.data.train_path, "train")};
   if (!settings.data.val_path.empty()) problems.val = reader.read(settings.data.val_path, "val");
   return problems;

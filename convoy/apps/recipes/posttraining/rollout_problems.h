@@ -32,6 +32,18 @@ struct RolloutProblems {
   int64_t longest_prompt_tokens() const;
 };
 
+struct ProblemFile {
+  std::string path;
+  std::string split;  // its name in the log's line
+};
+
+// The problems of one file, for a model with this tokenizer; `chat_template` may be null. As
+// read_rollout_problems().
+std::vector<RolloutProblem> read_problems(const text::Tokenizer& tokenizer,
+                                          const text::ChatTemplate* chat_template,
+                                          const settings::TrainSettings& settings,
+                                          const ProblemFile& file, const Log& log);
+
 // Reads data.train_path and data.val_path, and logs a line for each. Prompts that leave no room for
 // rollout.max_new_tokens in model.max_seq_len are left out with a warning. Throws DataError with
 // the row, ConfigError.

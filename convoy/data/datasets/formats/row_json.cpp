@@ -221,7 +221,9 @@ namespace {
 
 ErrorLocation with_way_out(ErrorLocation location) {
   if (location.hint.empty())
-    location.hint = "correct the row, or leave unreadable rows out with --bad-rows skip";
+    location.hint =
+        "correct the row, or leave unreadable rows out with --bad-rows skip "
+        "(data.bad_rows: skip)";
   return location;
 }
 

@@ -42,15 +42,16 @@ std::string first_present(const Json& row, const Keys& keys) {
   return {};
 }
 
-std::optional<std::string> text_at(const Json& row, const std::string& key) {
+// Throws DataError with `hint` for a value that is no text.
+std::optional<std::string> text_at(const Json& row, const std::string& key,
+                                   const std::string& hint) {
   const Json* const value = key.empty() ? nullptr : present(row, key);
   if (value == nullptr) return std::nullopt;
   if (value->is_string()) return value->get<std::string>();
   if (value->is_number()) return value->dump();
   throw DataError(
       fmt::format("`{}`: wanted text, found a value of type {}", key, value->type_name()),
-      {.key = key,
-       .hint = "name another column with --problem-field, --solution-field or --answer-field"});
+      {.key = key, .hint = hint});
 }
 
 std::optional<std::string> plain_text(const Json& value) {
@@ -82,23 +83,25 @@ std::string choices_at(const Json& row, const std::string& key) {
   return lines;
 }
 
-std::optional<std::string> content_of(const Json& messages, std::string_view role, bool last) {
+std::optional<std::string> content_of(const Json& messages, std::string_view role, bool last,
+                                      const std::string& hint) {
   std::optional<std::string> content;
   if (!messages.is_array()) return content;
   for (const Json& message : messages) {
-    if (!message.is_object() || text_at(message, "role") != role) continue;
-    if (last || !content) content = text_at(message, "content");
+    if (!message.is_object() || text_at(message, "role", hint) != role) continue;
+    if (last || !content) content = text_at(message, "content", hint);
   }
   return content;
 }
 
-[[noreturn]] void refuse_without_problem(const Json& row) {
+[[noreturn]] void refuse_without_problem(const Json& row, const std::string& section) {
   std::string keys;
   for (const std::string& key : keys_of(row))
     keys += fmt::format("{}`{}`", keys.empty() ? "" : ", ", key);
   throw DataError(
       fmt::format("the row has no problem; its keys are {}", keys.empty() ? "none" : keys),
-      {.hint = "name its field with --problem-field"});
+      {.hint = fmt::format("name its field with {}",
+                           section.empty() ? "--problem-field" : section + ".problem_field")});
 }
 
 bool means_no_answer(const std::string& answer) {
@@ -109,6 +112,11 @@ bool means_no_answer(const std::string& answer) {
 
 ProblemFields::ProblemFields(const data::KnownDataset* known, FieldNames names)
     : known_(known), names_(std::move(names)) {}
+
+std::string ProblemFields::flags() const {
+  if (names_.section.empty()) return "--problem-field, --solution-field or --answer-field";
+  return fmt::format("{0}.problem_field or {0}.answer_field", names_.section);
+}
 
 RowFields ProblemFields::read(const Json& row) const {
   if (!row.is_object())
@@ -134,19 +142,20 @@ RowFields ProblemFields::read(const Json& row) const {
   const std::string choices_key = is_known ? known_->choices_field : kChoicesKey;
 
   RowFields fields;
+  const std::string hint = "name another column with " + flags();
   for (const std::string& key : problem_keys)
-    if (const auto text = text_at(row, key); text && !is_blank(*text))
+    if (const auto text = text_at(row, key, hint); text && !is_blank(*text))
       fields.problem += (fields.problem.empty() ? "" : " ") + *text;
   if (std::vector<std::string> solutions = alternatives_at(row, solution_key); !solutions.empty())
     fields.solution = std::move(solutions.front());
   fields.answers = alternatives_at(row, answer_key);
   if (const Json* const messages = present(row, "messages")) {
     if (fields.problem.empty() && names_.problem.empty())
-      fields.problem = content_of(*messages, "user", false).value_or("");
+      fields.problem = content_of(*messages, "user", false, hint).value_or("");
     if (!fields.solution && names_.solution.empty())
-      fields.solution = content_of(*messages, "assistant", true);
+      fields.solution = content_of(*messages, "assistant", true, hint);
   }
-  if (is_blank(fields.problem)) refuse_without_problem(row);
+  if (is_blank(fields.problem)) refuse_without_problem(row, names_.section);
   if (const std::string choices = choices_at(row, choices_key); !choices.empty())
     fields.problem += "\nOptions:\n" + choices;
   if (fields.answers.size() == 1 && names_.answer.empty() && !fields.solution &&

@@ -23,6 +23,9 @@ struct FieldNames {
   std::string problem = {};
   std::string solution = {};
   std::string answer = {};
+  // For hints: the section of a training's configuration that names fields, such as `rollout`;
+  // empty: flags name them.
+  std::string section = {};
 };
 
 // Thread-safe.
@@ -39,6 +42,8 @@ class ProblemFields {
   RowFields read(const nlohmann::ordered_json& row) const;
 
  private:
+  std::string flags() const;  // the flags or the keys that name fields, for hints
+
   const data::KnownDataset* known_;
   FieldNames names_;
 };

@@ -125,6 +125,16 @@ TEST(ProblemFields, ARowWithoutAProblemSaysWhatItHas) {
   EXPECT_FALSE(refusal(R"({"problem": "p"})", ProblemFields(nullptr, {.problem = "task"})).empty());
 }
 
+// `convoy train` has no flags for columns.
+TEST(ProblemFields, HintsNameTheKeysOfASection) {
+  const ProblemFields fields(nullptr, {.section = "rollout"});
+  EXPECT_NE(refusal("{}", fields).find("rollout.problem_field"), std::string::npos);
+  const std::string of_type = refusal(R"({"problem": ["a"]})", fields);
+  EXPECT_NE(of_type.find("rollout.problem_field or rollout.answer_field"), std::string::npos)
+      << of_type;
+  EXPECT_EQ(of_type.find("--"), std::string::npos) << of_type;
+}
+
 TEST(ProblemFields, WhateverTheAnswerIsTheRowCanBeUsed) {
   using Texts = std::vector<std::string>;
   const auto answers_of = [](const std::string& answer) {
