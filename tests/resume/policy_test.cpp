@@ -13,6 +13,7 @@
 
 #include "convoy/core/base/files.h"
 #include "convoy/core/telemetry/logs/event_log.h"
+#include "files/run_script.h"
 #include "resume/train_process.h"
 
 namespace convoy::testing {
@@ -160,6 +161,46 @@ TEST(PolicyRunsGoOn, WithoutDrawingOrAskingAgain) {
   EXPECT_LE(num_asked(fixture) - asked_before, kTextsOfStep);
 }
 
+// The number of values of rewards that an unfinished step 1 has saved.
+int64_t num_saved_values(const fs::path& run) {
+  int64_t values = 0;
+  std::error_code none;
+  for (const auto& entry : fs::recursive_directory_iterator(run / "rollouts", none)) {
+    if (entry.path().string().find(".rewards.") == std::string::npos || !entry.is_regular_file())
+      continue;
+    const std::string lines = read_file(entry.path());
+    values += std::count(lines.begin(), lines.end(), '\n') - 1;  // the first line is the key
+  }
+  return values;
+}
+
+TEST(PolicyRunsGoOn, WithoutAskingForATextThatHasItsNumber) {
+  constexpr int64_t kAnswered = 5;
+  const TrainFixture fixture;
+  const fs::path folder = fixture.rows().parent_path();
+  // The program hangs at the text behind kAnswered numbers, until there is a file `go`.
+  write_file_atomic(folder / "hang.sh",
+                    fmt::format("cd {}\n"
+                                "while read -r line; do\n"
+                                "  echo asked >> asked\n"
+                                "  [ -e go ] || [ $(wc -l < asked) -le {} ] || sleep 1000\n"
+                                "  echo ${{#line}}\n"
+                                "done\n",
+                                folder.string(), kAnswered));
+  const Settings settings = policy_settings(
+      fixture, {fmt::format("reward=[{{kind: command, command: sh {}/hang.sh}}]", folder.string()),
+                "train.steps=1", "train.eval_strategy=no", "train.final_eval=false"});
+  TrainProcess process = fixture.start("run", settings);
+  ASSERT_TRUE(
+      process.wait_until([&] { return num_saved_values(fixture.run_folder("run")) == kAnswered; }));
+  process.kill_everything();
+  EXPECT_EQ(num_asked(fixture), kAnswered + 1);
+  write_file_atomic(folder / "go", "");
+  const Ended resumed = fixture.run("run", settings);
+  ASSERT_EQ(resumed.status, 0) << resumed.errors;
+  EXPECT_EQ(num_asked(fixture), kTextsOfStep + 1) << "only the text under way is asked again";
+}
+
 TEST(PolicyRunsWithoutSpread, SayThatTheyLearnNothing) {
   const TrainFixture fixture;
   const Ended ended = fixture.run(
@@ -187,6 +228,54 @@ TEST(PolicyRunsWithHugeRewards, NameTheText) {
   EXPECT_NE(ended.errors.find("sample 0: 1 times the weight 1e+200 is too large"),
             std::string::npos)
       << ended.errors;
+}
+
+TEST(PolicyProblems, ThatCannotBeAskedAreToldByTheKeysOfATraining) {
+  const TrainFixture fixture;
+  const fs::path rows = fixture.rows().parent_path() / "sft.jsonl";
+  const auto errors_with = [&](const std::string& row) {
+    write_file_atomic(rows, row + "\n");
+    const Ended ended =
+        fixture.run("run", policy_settings(fixture, {"data.train_path=" + rows.string()}));
+    EXPECT_EQ(ended.status, 10) << ended.errors;
+    return ended.errors;
+  };
+  for (const auto& [row, said] : std::vector<std::pair<std::string, std::string>>{
+           {R"({"prompt": "1 + 2?", "completion": "3"})", "rollout.answer_field=completion"},
+           {R"({"prompt": "1 + 2?"})", "(rollout.answer_field)"},
+           {R"({"task": "1 + 2?"})", "rollout.problem_field"}})
+    EXPECT_NE(errors_with(row).find(said), std::string::npos) << row << errors_with(row);
+}
+
+// `convoy eval` asks with the prompt and the rewards of the training, as its evaluations do.
+TEST(PolicyEvaluations, OfTheCommandAreThoseOfTheTraining) {
+  const TrainFixture fixture;
+  const fs::path prompt = fixture.rows().parent_path() / "prompt.txt";
+  write_file_atomic(prompt, "Count: {{ problem }}");
+  const Ended trained = fixture.run(
+      "run", policy_settings(fixture, {"train.steps=2", "rollout.prompt=" + prompt.string()}));
+  ASSERT_EQ(trained.status, 0) << trained.errors;
+  nlohmann::ordered_json wanted;
+  for (const auto& event : telemetry::read_events(fixture.run_folder("run") / "events.jsonl"))
+    if (event["event"] == "eval") wanted = event;
+  const std::string run = fixture.run_folder("run").string();
+  const std::string command = fmt::format(
+      "{0}/convoy eval {1}/config.yaml --split val --adapter {1}/adapter --dtype fp32 --output "
+      "{1}/evaluated",
+      std::getenv("CONVOY_BIN_DIR"), run);
+  const ScriptEnd ended = run_command(command + " --json 2>/dev/null");
+  ASSERT_EQ(ended.code, 0) << ended.out;
+  const auto found = nlohmann::json::parse(ended.out);
+  EXPECT_EQ(found.at("rows"), kProblems);
+  for (const char* const name : {"loss", "reward", "rewards/command/mean", "rewards/answer/mean",
+                                 "accuracy", "completions/mean_length"})
+    EXPECT_EQ(found.at(name), wanted.at(name)) << name;
+  const std::string samples = read_file(fs::path(run) / "evaluated/samples.jsonl");
+  EXPECT_EQ(std::count(samples.begin(), samples.end(), '\n'), kProblems);
+  const auto first = nlohmann::json::parse(samples.substr(0, samples.find('\n')));
+  EXPECT_EQ(first["reward"], first["rewards"]["command"]);
+  EXPECT_EQ(first["ref"], "0");
+  EXPECT_EQ(run_command(command + " --generate 2>/dev/null").code, 2);
 }
 
 // data.eos_token changes the EOS of the model and of its reference alike.

@@ -92,6 +92,11 @@ int eval_command(const Arguments& arguments) {
           {.key = "task",
            .hint = "leave --generate out, or add task=sft and --data with rows of "
                    "answers"});
+    if (settings.task_facts().data == settings::TaskData::Rollouts && flags.generate)
+      throw ConfigError(fmt::format("an evaluation of task {} answers every problem greedily and "
+                                    "measures rewards",
+                                    settings.task),
+                        {.key = "--generate", .hint = "leave --generate out"});
     if (settings.task_facts().data == settings::TaskData::Windows)
       throw ConfigError("eval applies only to language models, found task classify",
                         {.key = "task",

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <fstream>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
@@ -51,22 +53,36 @@ bool AnswerJournal::is_kept_beside(const std::string& output) {
 
 AnswerJournal::AnswerJournal(const std::string& output, const std::string& key, int rank,
                              const Log& log)
-    : folder_(output + ".partial") {
+    : folder_(output + ".partial"), key_(key), rank_(rank) {
   if (fs::exists(folder_))
     for (const fs::directory_entry& entry : fs::directory_iterator(folder_))
       read(entry.path(), key);
   if (!kept_.empty())
     log.info(fmt::format("{} finished answers are taken from {}", kept_.size(), folder_.string()));
+  open_file();
+}
+
+void AnswerJournal::open_file() {
   std::error_code error;
   fs::create_directories(folder_, error);
   for (int64_t life = 0; descriptor_ < 0; ++life) {
-    const fs::path file = folder_ / fmt::format("rank-{}-{}", rank, life);
+    const fs::path file = folder_ / fmt::format("rank-{}-{}", rank_, life);
     descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor_ < 0 && errno != EEXIST)
       throw IoError(fmt::format("{} cannot be written: {}", file.string(), std::strerror(errno)),
                     {.hint = "free space there, allow writing, or name another output folder"});
   }
-  write(key + "\n");
+  write(key_ + "\n");
+}
+
+void AnswerJournal::forget_own() {
+  ::close(std::exchange(descriptor_, -1));
+  const std::string begin = fmt::format("rank-{}-", rank_);
+  std::vector<fs::path> own;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_))
+    if (entry.path().filename().string().starts_with(begin)) own.push_back(entry.path());
+  for (const fs::path& file : own) fs::remove(file);
+  open_file();
 }
 
 AnswerJournal::~AnswerJournal() { ::close(descriptor_); }

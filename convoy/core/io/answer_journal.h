@@ -35,14 +35,20 @@ class AnswerJournal {
   // Saves a line, given without a line break. The line survives the end of this process, but not a
   // crash of the machine. Throws IoError.
   void add(const Place& place, const std::string& line);
+  // Forgets all lines that this rank saved, in earlier lives of the command too; kept() does not
+  // change.
+  void forget_own();
   // Call it when the output is complete: removes the folder with the answers of all ranks.
   void remove();
 
  private:
   void read(const std::filesystem::path& file, const std::string& key);
   void write(const std::string& line);
+  void open_file();
 
   std::filesystem::path folder_;
+  const std::string key_;
+  const int rank_;
   std::map<Place, std::string> kept_;
   int descriptor_ = -1;
 };

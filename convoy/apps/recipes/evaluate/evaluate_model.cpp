@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/recipes/evaluate/evaluate_model.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <utility>
 
 #include "convoy/apps/recipes/evaluate/evaluate_preferences.h"
+#include "convoy/apps/recipes/evaluate/evaluate_rewards.h"
 #include "convoy/apps/recipes/evaluate/questions.h"
 #include "convoy/apps/recipes/generate/answer_prompts.h"
 #include "convoy/apps/recipes/loaded_model.h"
@@ -139,17 +142,20 @@ data::TokenDataset first_rows(const data::TokenDataset& dataset, int64_t limit) 
   return data::TokenDataset::from_rows(rows);
 }
 
+[[noreturn]] void refuse_missing_rows(const std::string& split, const std::string& else_do) {
+  throw ConfigError(fmt::format("the config has no {} rows", split),
+                    {.hint = "name a file with --data, " + else_do});
+}
+
 // The split that `flags` selects, at most flags.limit of its rows or pairs.
 data::TokenDataset rows_to_evaluate(const data::EncodedSplits& splits, bool wants_val,
                                     const settings::TrainSettings& settings,
                                     const settings::EvalFlags& flags) {
   data::TokenDataset dataset = wants_val ? splits.val : splits.test;
   if (dataset.num_rows() == 0)
-    throw ConfigError(fmt::format("the config has no {} rows", flags.split),
-                      {.hint = wants_val ? "name a file with --data, or train with "
-                                           "data.split.val_ratio=0.1"
-                                         : "name a file with --data, take --split val, or train "
-                                           "with data.split.test_ratio=0.1"});
+    refuse_missing_rows(flags.split, wants_val ? "or train with data.split.val_ratio=0.1"
+                                               : "take --split val, or train with "
+                                                 "data.split.test_ratio=0.1");
   if (flags.limit > 0)
     dataset = first_rows(dataset, settings::rows_of_item(settings.task_facts()) * flags.limit);
   return dataset;
@@ -195,6 +201,24 @@ void write_results(const EvaluateRun& run, const evaluate::TextMetrics& metrics,
   if (!folder.empty()) write_file_atomic(folder / "metrics.json", figures.dump(2) + "\n");
 }
 
+// Collective. For a configuration that learns from rewards.
+nlohmann::json measure_rewards(RankShare& share, OpenedModel opened, const EvaluateRun& run,
+                               const settings::TrainSettings& settings, const Log& log) {
+  const settings::EvalFlags& flags = run.flags;
+  const bool wants_val = flags.data.empty() && flags.split == "val";
+  const std::string& file = wants_val ? settings.data.val_path : settings.data.test_path;
+  if (file.empty())
+    refuse_missing_rows(flags.split, wants_val ? "or set data.val_path"
+                                               : "take --split val, or set data.test_path");
+  const RewardsEvaluation found =
+      evaluate_rewards(share, std::move(opened), settings, run.engine, file, flags.limit, log);
+  if (const fs::path folder = flags.output_dir; share.leads() && !folder.empty()) {
+    write_file_atomic(folder / "samples.jsonl", fmt::format("{}\n", fmt::join(found.lines, "\n")));
+    write_file_atomic(folder / "metrics.json", found.figures.dump(2) + "\n");
+  }
+  return found.figures;
+}
+
 }  // namespace
 
 nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
@@ -213,6 +237,12 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
   const bool compares = settings::learns_preferences(settings.task_facts());
   request.joins_projections = request.joins_projections && !compares;
   OpenedModel opened = open_model(request, log);
+  const bool wants_val = flags.data.empty() && flags.split == "val";
+  if (settings.task_facts().data == settings::TaskData::Rollouts) {
+    nlohmann::json figures = measure_rewards(share, std::move(opened), run, settings, log);
+    share.finish();
+    return share.leads() ? figures : nlohmann::json();
+  }
   const int64_t positions = families::read_decoder_spec(opened.folder).max_positions;
   const data::EncodeInputs inputs{.data = settings.data,
                                   .task = settings.task,
@@ -223,7 +253,6 @@ nlohmann::json evaluate_model(const EvaluateRun& run, const Log& given_log) {
                                   .log = log,
                                   .datasets = settings::mixed_datasets(settings.datasets),
                                   .warns = share.leads()};
-  const bool wants_val = flags.data.empty() && flags.split == "val";
   const data::EncodedSplits splits =
       encode(share, inputs, wants_val ? data::Splits::TrainAndVal : data::Splits::Test);
   const data::TokenDataset dataset = rows_to_evaluate(splits, wants_val, settings, flags);

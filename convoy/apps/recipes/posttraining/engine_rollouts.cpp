@@ -4,8 +4,6 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "convoy/apps/recipes/posttraining/joint_generation.h"
@@ -17,69 +15,16 @@
 #include "convoy/train/comm/exchange.h"
 
 namespace convoy::recipes {
-namespace {
-
-std::vector<std::unique_ptr<rewards::Reward>> make_rewards(
-    const std::vector<settings::RewardSettings>& settings) {
-  std::vector<std::unique_ptr<rewards::Reward>> made;
-  for (const settings::RewardSettings& reward : settings)
-    made.push_back(rewards::make_reward(reward));
-  return made;
-}
-
-std::vector<std::string> names_of(const std::vector<settings::RewardSettings>& settings) {
-  std::vector<std::string> names;
-  for (const settings::RewardSettings& reward : settings) names.push_back(reward.name);
-  return names;
-}
-
-rewards::JudgedText judged(const RolloutProblem& problem, const std::string& text, int64_t tokens,
-                           bool is_truncated, int64_t sample) {
-  return {.prompt = problem.text,
-          .text = text,
-          .answers = problem.answers,
-          .tokens = tokens,
-          .is_truncated = is_truncated,
-          .begins_in_think = problem.begins_in_think,
-          .row = problem.row,
-          .row_number = problem.row_number,
-          .sample = sample};
-}
-
-// Squares of rewards, and their sums over a step, are finite within this.
-constexpr double kLargestReward = 1e100;
-
-void require_usable(const settings::RewardSettings& reward, const rewards::JudgedText& text,
-                    double value) {
-  if (std::abs(value) <= kLargestReward && std::abs(reward.weight * value) <= kLargestReward)
-    return;
-  throw DataError(fmt::format("reward `{}`: row {}, sample {}: {:g} times the weight {:g} is too "
-                              "large for a mean",
-                              reward.name, text.row_number, text.sample, value, reward.weight),
-                  {.hint = "give numbers and weights within 1e100"});
-}
-
-}  // namespace
 
 // More rows together fill the products of a step; each needs keys and values.
 int64_t rows_of_rollout_engine(at::Device device, int64_t texts) {
   return std::clamp<int64_t>(texts, 1, device.is_cpu() ? 64 : 256);
 }
 
-// The figures of one answer to a validation problem.
-struct EngineRollouts::Answer {
-  double problem = 0;
-  double reward = 0;
-  double is_right = 0;
-  double tokens = 0;
-};
-
 EngineRollouts::EngineRollouts(EngineRolloutsParts parts)
     : parts_(std::move(parts)),
-      reward_settings_(settings::rewards_of(parts_.settings.reward)),
-      rewards_(make_rewards(reward_settings_)),
-      reward_names_(names_of(reward_settings_)),
-      ledger_(parts_.run.folder.rollouts_folder(), reward_names_, parts_.group) {
+      rewards_(parts_.settings.reward),
+      ledger_(parts_.run.folder.rollouts_folder(), rewards_.names(), parts_.group) {
   if (parts_.settings.policy.kl_beta > 0) reference_.emplace(parts_.run, parts_.base, parts_.group);
 }
 
@@ -150,7 +95,7 @@ std::vector<train::Rollout> EngineRollouts::draw(const train::RolloutTurn& turn,
     train::Rollout& rollout = all.at(place).rollout;
     for (size_t part = 0; part < rewards_.size(); ++part)
       rollout.rewards.push_back(ledger_.reward(place, part).value());
-    rollout.reward = weighed(rollout.rewards);
+    rollout.reward = rewards_.weighed(rollout.rewards);
   }
   std::vector<train::Rollout> rollouts = rollouts_at(places, std::move(all));
   if (reference_) {
@@ -235,38 +180,8 @@ void EngineRollouts::draw_texts(const train::RolloutTurn& turn, const std::vecto
   if (!complete) throw StopRequest("stopped while texts were drawn; those that ended are kept");
 }
 
-double EngineRollouts::weighed(const std::vector<double>& rewards) const {
-  double sum = 0;
-  for (size_t part = 0; part < rewards.size(); ++part)
-    sum += reward_settings_[part].weight * rewards[part];
-  return sum;
-}
-
-// One reward's values of the texts. Without texts nothing is asked.
-std::vector<double> EngineRollouts::values_of(size_t part,
-                                              const std::vector<rewards::JudgedText>& texts) {
-  if (texts.empty()) return {};
-  std::vector<double> values = rewards_[part]->values(texts, [this] { return stop_wanted(); });
-  CONVOY_INVARIANT(values.size() == texts.size(), "{} rewards of {} texts", values.size(),
-                   texts.size());
-  for (size_t text = 0; text < texts.size(); ++text)
-    require_usable(reward_settings_[part], texts[text], values[text]);
-  return values;
-}
-
-// All rewards of each text.
-std::vector<std::vector<double>> EngineRollouts::rewards_of(
-    const std::vector<rewards::JudgedText>& texts) {
-  std::vector<std::vector<double>> rewards(texts.size());
-  for (size_t part = 0; part < rewards_.size(); ++part) {
-    const std::vector<double> values = values_of(part, texts);
-    for (size_t text = 0; text < texts.size(); ++text) rewards[text].push_back(values[text]);
-  }
-  return rewards;
-}
-
-// Asks one reward for the texts whose value the ledger does not have, and saves the values at once:
-// the failure of a later reward does not cost them.
+// Asks one reward for the texts whose value the ledger does not have, and saves each value as it
+// comes: a kill or a fault does not cost those before it.
 void EngineRollouts::ask_reward(size_t part, const std::vector<Place>& places) {
   std::vector<Place> missing;
   std::vector<rewards::JudgedText> texts;
@@ -274,12 +189,20 @@ void EngineRollouts::ask_reward(size_t part, const std::vector<Place>& places) {
     if (ledger_.reward(place, part)) continue;
     const RecordedRollout& recorded = ledger_.texts().at(place);
     missing.push_back(place);
-    texts.push_back(judged(parts_.problems.train[static_cast<size_t>(place.first)], recorded.text,
-                           recorded.rollout.text_tokens(), recorded.rollout.is_truncated,
-                           place.second));
+    texts.push_back(judged_text(parts_.problems.train[static_cast<size_t>(place.first)],
+                                {.text = recorded.text,
+                                 .tokens = recorded.rollout.text_tokens(),
+                                 .is_truncated = recorded.rollout.is_truncated,
+                                 .sample = place.second}));
   }
-  const std::vector<double> values = values_of(part, texts);
-  for (size_t at = 0; at < missing.size(); ++at) ledger_.add_reward(missing[at], part, values[at]);
+  try {
+    rewards_.ask(
+        part, texts, [this] { return stop_wanted(); },
+        [&](size_t text, double value) { ledger_.add_reward(missing[text], part, value); });
+  } catch (const rewards::MisplacedNumbers&) {
+    ledger_.forget_rewards(part);
+    throw;
+  }
 }
 
 // Asks the rewards that the ledger does not have. Throws StopRequest on every rank if one stopped.
@@ -330,52 +253,22 @@ std::optional<train::Evaluation> EngineRollouts::evaluate(
   std::map<int64_t, rewards::JudgedText> answered;
   const bool complete =
       generate(std::move(requests), stop_requested, [&](const generate::Completion& ended) {
-        answered.emplace(ended.number,
-                         judged(problems[static_cast<size_t>(ended.number)], ended.text,
-                                std::ssize(ended.token_ids),
-                                ended.finish_reason == generate::FinishReason::Length, 0));
+        answered.emplace(
+            ended.number,
+            judged_text(problems[static_cast<size_t>(ended.number)],
+                        {.text = ended.text,
+                         .tokens = std::ssize(ended.token_ids),
+                         .is_truncated = ended.finish_reason == generate::FinishReason::Length}));
       });
   if (!complete) return std::nullopt;
   std::vector<rewards::JudgedText> texts;
   for (const auto& [problem, text] : answered) texts.push_back(text);
-  const std::vector<std::vector<double>> values = rewards_of(texts);
-  const auto compares =
-      std::find_if(reward_settings_.begin(), reward_settings_.end(),
-                   [](const settings::RewardSettings& reward) { return reward.kind == "answer"; });
-  std::vector<Answer> own;
-  size_t at = 0;
-  for (const auto& [problem, text] : answered) {
-    Answer answer{.problem = static_cast<double>(problem),
-                  .reward = weighed(values[at]),
-                  .tokens = static_cast<double>(text.tokens)};
-    if (compares != reward_settings_.end())
-      answer.is_right = values[at][static_cast<size_t>(compares - reward_settings_.begin())];
-    own.push_back(answer);
-    ++at;
-  }
-  group.wait_for_all();
-  std::vector<Answer> all(problems.size());
-  for (const std::string& bytes : group.all_gather_bytes(
-           {reinterpret_cast<const char*>(own.data()), own.size() * sizeof(Answer)})) {
-    std::vector<Answer> theirs(bytes.size() / sizeof(Answer));
-    std::memcpy(theirs.data(), bytes.data(), bytes.size());
-    for (const Answer& answer : theirs) all.at(static_cast<size_t>(answer.problem)) = answer;
-  }
-  train::Evaluation evaluation{.rows = std::ssize(all), .batches = 1};
-  double reward = 0;
-  double right = 0;
-  double tokens = 0;
-  for (const Answer& answer : all) {
-    reward += answer.reward;
-    right += answer.is_right;
-    tokens += answer.tokens;
-  }
-  const auto count = static_cast<double>(all.size());
-  evaluation.supervised_tokens = static_cast<int64_t>(tokens);
-  evaluation.others["reward"] = reward / count;
-  evaluation.others["completions/mean_length"] = tokens / count;
-  if (compares != reward_settings_.end()) evaluation.others["accuracy"] = right / count;
-  evaluation.loss = -reward / count;
+  const std::vector<std::vector<double>> values =
+      rewards_.values(texts, [this] { return stop_wanted(); });
+  std::vector<RewardedAnswer> own;
+  for (const auto& [problem, text] : answered)
+    own.push_back({.problem = problem, .tokens = text.tokens, .rewards = values[own.size()]});
+  train::Evaluation evaluation = rewarded_evaluation(own, std::ssize(problems), rewards_, group);
   evaluation.seconds = seconds_since(start);
   return evaluation;
 }

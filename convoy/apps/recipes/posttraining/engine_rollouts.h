@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "convoy/apps/recipes/posttraining/reward_list.h"
 #include "convoy/apps/recipes/posttraining/rollout_ledger.h"
 #include "convoy/apps/recipes/posttraining/rollout_problems.h"
 #include "convoy/apps/recipes/posttraining/rollout_reference.h"
 #include "convoy/apps/recipes/training/training_run.h"
-#include "convoy/farm/rewards/reward.h"
 #include "convoy/generate/engine/engine.h"
 #include "convoy/train/loop/rollouts.h"
 #include "convoy/train/parallel/strategy.h"
@@ -47,7 +47,7 @@ class EngineRollouts final : public train::RolloutSource {
   // Says the first of some steps in a row that teach nothing.
   void record(const train::RolloutTurn& turn, const std::vector<train::Rollout>& rollouts,
               bool teaches) override;
-  const std::vector<std::string>& reward_names() const override { return reward_names_; }
+  const std::vector<std::string>& reward_names() const override { return rewards_.names(); }
   bool has_validation() const override { return !parts_.problems.val.empty(); }
   // The loss is the mean reward, negated. Every problem is answered greedily by one rank and
   // independently of others: the figures are equal for every number of ranks.
@@ -56,7 +56,6 @@ class EngineRollouts final : public train::RolloutSource {
 
  private:
   using Place = RolloutLedger::Place;
-  struct Answer;
 
   std::string weights_key() const;
   std::vector<train::Rollout> rollouts_at(const std::vector<Place>& places,
@@ -65,9 +64,6 @@ class EngineRollouts final : public train::RolloutSource {
   void draw_texts(const train::RolloutTurn& turn, const std::vector<Place>& places);
   void ask_reward(size_t part, const std::vector<Place>& places);
   void ask_rewards(const std::vector<Place>& places);
-  std::vector<double> values_of(size_t part, const std::vector<rewards::JudgedText>& texts);
-  std::vector<std::vector<double>> rewards_of(const std::vector<rewards::JudgedText>& texts);
-  double weighed(const std::vector<double>& rewards) const;
   bool stop_wanted() const { return parts_.run.stop_requested.load(); }
   // Runs an engine of its own until all ranks have ended their requests.
   bool generate(std::vector<generate::Request> requests,
@@ -76,9 +72,7 @@ class EngineRollouts final : public train::RolloutSource {
   generate::Request request_of(const RolloutProblem& problem) const;
 
   const EngineRolloutsParts parts_;
-  const std::vector<settings::RewardSettings> reward_settings_;
-  std::vector<std::unique_ptr<rewards::Reward>> rewards_;
-  std::vector<std::string> reward_names_;
+  RewardList rewards_;
   std::optional<RolloutReference> reference_;
   RolloutLedger ledger_;
   std::string key_;                 // identifies the weights that drew the rollouts of this turn

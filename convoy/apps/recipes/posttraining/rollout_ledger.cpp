@@ -139,6 +139,14 @@ void RolloutLedger::add_reward(const Place& place, size_t part, double value) {
   rewards_.emplace(place_of_reward(place, part), value);
 }
 
+void RolloutLedger::forget_rewards(size_t part) {
+  std::erase_if(rewards_, [&](const auto& kept) {
+    return kept.first.second % std::ssize(reward_names_) == static_cast<int64_t>(part);
+  });
+  reward_journal_->forget_own();
+  for (const auto& [place, value] : rewards_) reward_journal_->add(place, io::line_of(Json(value)));
+}
+
 void RolloutLedger::finish(int64_t step, const std::string& key,
                            const std::vector<RecordedRollout>& own,
                            const std::map<int64_t, ProblemFacts>& problems) {

@@ -48,12 +48,14 @@ class RolloutLedger {
 
   // Opens the unfinished files of a step, with what an earlier life of the run saved in them.
   void open(int64_t step, const std::string& key);
-  // Call the next four functions between open() and finish(). Texts come without rewards. `part`:
+  // Call the next five functions between open() and finish(). Texts come without rewards. `part`:
   // the place of a reward among the names.
   const std::map<Place, RecordedRollout>& texts() const { return texts_; }
   std::optional<double> reward(const Place& place, size_t part) const;  // none: it was not saved
   void add_text(const RecordedRollout& rollout);
   void add_reward(const Place& place, size_t part, double value);
+  // Forgets the values of a reward that this rank added, in earlier lives of the run too.
+  void forget_rewards(size_t part);
 
   // Collective. Writes the step's file from the rollouts of all ranks, in the order of their
   // places, and removes the unfinished files.

@@ -67,6 +67,25 @@ TEST_F(Ledger, KeepsTextsAndRewardsOfAStepThatWasKilled) {
   EXPECT_TRUE(of_other_weights.texts().empty());
 }
 
+TEST_F(Ledger, ForgetsTheValuesOfAReward) {
+  for (int life = 0; life < 2; ++life) {
+    RolloutLedger own = ledger();
+    own.open(7, "abc");
+    own.add_reward({4, life}, 0, 1);
+    own.add_reward({4, life}, 1, 0.25);
+    if (life == 0) continue;
+    own.forget_rewards(1);
+    EXPECT_FALSE(own.reward({4, 0}, 1)) << "of the life before";
+    own.add_reward({4, 1}, 1, 0.5);
+  }
+  RolloutLedger later = ledger();
+  later.open(7, "abc");
+  EXPECT_EQ(later.reward({4, 0}, 0), 1);
+  EXPECT_EQ(later.reward({4, 1}, 0), 1);
+  EXPECT_FALSE(later.reward({4, 0}, 1));
+  EXPECT_EQ(later.reward({4, 1}, 1), 0.5) << "asked again";
+}
+
 TEST_F(Ledger, WritesAFinishedStepInTheOrderOfItsPlaces) {
   RolloutLedger own = ledger();
   own.open(2, "abc");
