@@ -7,6 +7,7 @@
 #include <string>
 
 #include "convoy/core/base/hash.h"
+#include "convoy/core/base/joined_crc.h"
 
 namespace convoy {
 namespace {
@@ -88,6 +89,17 @@ INSTANTIATE_TEST_SUITE_P(Hashes, EachHash,
                          [](const auto& kernels) {
                            return kernels.index == 0 ? "Portable" : "OfTheProcessor";
                          });
+
+TEST(JoinedCrc, IsThatOfBothTextsTogether) {
+  const std::string bytes = counting(70'000);
+  for (const size_t cut : {size_t{0}, size_t{1}, size_t{4095}, size_t{69'999}, bytes.size()}) {
+    const std::string_view text = bytes;
+    EXPECT_EQ(
+        joined_crc32c(crc32c(text.substr(0, cut)), crc32c(text.substr(cut)), text.size() - cut),
+        crc32c(text))
+        << cut;
+  }
+}
 
 TEST(HashChoice, IsWhatTheProcessorHas) {
   const std::string flags = processor_flags();

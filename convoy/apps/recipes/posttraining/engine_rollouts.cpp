@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "convoy/apps/recipes/posttraining/joint_generation.h"
+#include "convoy/apps/recipes/posttraining/values_checksum.h"
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
@@ -31,19 +32,8 @@ EngineRollouts::EngineRollouts(EngineRolloutsParts parts)
 // Rollouts of other weights, or under other settings of what draws and rewards them, have another
 // key.
 std::string EngineRollouts::weights_key() const {
-  uint32_t checksum = 0;
-  for (const parallel::ParameterShard& shard : parts_.strategy.shards()) {
-    const at::Tensor value = shard.value.detach().cpu().contiguous();
-    checksum = crc32c({static_cast<const char*>(value.const_data_ptr()), value.nbytes()}, checksum);
-  }
-  std::string words = parts_.identity;
-  if (parts_.strategy.shares_state()) {
-    for (const int64_t of_rank :
-         comm::exchange_words(parts_.group, std::vector<int64_t>{int64_t{checksum}}))
-      words += fmt::format(" {:08x}", of_rank);
-  } else {
-    words += fmt::format(" {:08x}", checksum);
-  }
+  const std::string words =
+      fmt::format("{} {:08x}", parts_.identity, values_checksum(parts_.strategy));
   return sha256_hex(words).substr(0, 16);
 }
 
