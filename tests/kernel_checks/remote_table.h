@@ -57,7 +57,7 @@ class Journey {
     return options;
   }
   kernels::OutputHead there(const kernels::OutputHead& head) {
-    return {there(head.weight_VD), head.logit_cap};
+    return {there(head.weight_VD), head.form};
   }
   kernels::HeadTargets there(const kernels::HeadTargets& targets) {
     return {there(targets.labels_N), there(targets.weights_N)};

@@ -23,7 +23,8 @@ at::Tensor sums_of(const Linear& head, const at::Tensor& hidden_TD) {
 
 // A quantised head has no weight any more, so its product gives the logits.
 kernels::TokenLosses quantized_token_losses(CausalLm& model, const at::Tensor& hidden_TD,
-                                            const kernels::LabelledTokens& labels) {
+                                            const kernels::LabelledTokens& labels,
+                                            double temperature) {
   const at::NoGradGuard no_grad;
   const at::TensorOptions options = hidden_TD.options();
   kernels::TokenLosses losses{at::zeros({labels.num_tokens()}, options.dtype(at::kFloat)),
@@ -32,8 +33,8 @@ kernels::TokenLosses quantized_token_losses(CausalLm& model, const at::Tensor& h
     const int64_t count = std::min(kChunkTokens, labels.num_labels() - first);
     const at::Tensor tokens_N = labels.tokens_N().narrow(0, first, count);
     const at::Tensor labels_N = labels.labels_N().narrow(0, first, count);
-    const at::Tensor logits_NV =
-        head_logits(model, hidden_TD.index_select(0, tokens_N)).to(at::kFloat);
+    at::Tensor logits_NV = head_logits(model, hidden_TD.index_select(0, tokens_N)).to(at::kFloat);
+    if (temperature != 1) logits_NV = logits_NV.mul(kernels::logit_factor(temperature));
     losses.nll_T.index_copy_(0, tokens_N,
                              at::cross_entropy_loss(logits_NV, labels_N, {}, at::Reduction::None));
     losses.correct_T.index_copy_(0, tokens_N, logits_NV.argmax(1).eq(labels_N));
@@ -49,16 +50,19 @@ at::Tensor head_logits(CausalLm& model, const at::Tensor& hidden_TD) {
 
 // The backward pass scales what forward computed, so it does not read the weight.
 at::Tensor head_loss(CausalLm& model, const at::Tensor& hidden_TD,
-                     const kernels::LabelledTokens& labels) {
+                     const kernels::LabelledTokens& labels, double temperature) {
   const UnitUse use = model.use_head();
-  return kernels::linear_cross_entropy(hidden_TD, model.head().weight(), labels, model.logit_cap());
+  return kernels::linear_cross_entropy(hidden_TD, model.head().weight(), labels,
+                                       {.cap = model.logit_cap(), .temperature = temperature});
 }
 
 kernels::TokenLosses head_token_losses(CausalLm& model, const at::Tensor& hidden_TD,
-                                       const kernels::LabelledTokens& labels) {
+                                       const kernels::LabelledTokens& labels, double temperature) {
   const UnitUse use = model.use_head();
-  if (model.head().is_integer()) return quantized_token_losses(model, hidden_TD, labels);
-  return kernels::linear_token_losses(hidden_TD, model.head().weight(), labels, model.logit_cap());
+  if (model.head().is_integer())
+    return quantized_token_losses(model, hidden_TD, labels, temperature);
+  return kernels::linear_token_losses(hidden_TD, model.head().weight(), labels,
+                                      {.cap = model.logit_cap(), .temperature = temperature});
 }
 
 }  // namespace convoy::nn

@@ -14,12 +14,13 @@ namespace convoy::nn {
 // have the type of the hidden states. Not differentiable.
 at::Tensor head_logits(CausalLm& model, const at::Tensor& hidden_TD);
 
-// kernels::linear_cross_entropy() with the model's head.
+// kernels::linear_cross_entropy() with the model's head, at a temperature of its distribution.
 at::Tensor head_loss(CausalLm& model, const at::Tensor& hidden_TD,
-                     const kernels::LabelledTokens& labels);
+                     const kernels::LabelledTokens& labels, double temperature = 1);
 
-// kernels::linear_token_losses() with the model's head.
+// kernels::linear_token_losses() with the model's head, at a temperature of its distribution.
 kernels::TokenLosses head_token_losses(CausalLm& model, const at::Tensor& hidden_TD,
-                                       const kernels::LabelledTokens& labels);
+                                       const kernels::LabelledTokens& labels,
+                                       double temperature = 1);
 
 }  // namespace convoy::nn

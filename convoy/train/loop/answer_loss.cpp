@@ -31,7 +31,9 @@ class ScoredPass {
                                                                         : nn::KeptInputs::OnDevice,
                             .draw_key = options.draw_key,
                             .noise_alpha = options.noise_alpha})),
-        nll_T_(nn::head_token_losses(model, hidden_TD_.detach(), batch_.labels).nll_T) {}
+        temperature_(options.temperature),
+        nll_T_(
+            nn::head_token_losses(model, hidden_TD_.detach(), batch_.labels, temperature_).nll_T) {}
 
   const at::Tensor& nll_T() const { return nll_T_; }
   const LabelledBatch& batch() const { return batch_; }
@@ -44,8 +46,8 @@ class ScoredPass {
   // The loss `found` with its gradients: `weights_N` are the factors of -log p of each labelled
   // token.
   MicroBatchLoss with_gradients(const AnswersLoss& found, const at::Tensor& weights_N) const {
-    const at::Tensor weighed =
-        nn::head_loss(model_, hidden_TD_, batch_.labels.weighted(weights_N.to(at::kFloat)));
+    const at::Tensor weighed = nn::head_loss(
+        model_, hidden_TD_, batch_.labels.weighted(weights_N.to(at::kFloat)), temperature_);
     // The gradients of `weighed`, with the value of the loss.
     return {
         .sum = weighed.to(at::kDouble) + (found.sum.detach() - weighed.detach().to(at::kDouble)),
@@ -57,6 +59,7 @@ class ScoredPass {
   nn::CausalLm& model_;
   const LabelledBatch batch_;
   const at::Tensor hidden_TD_;
+  const double temperature_;
   const at::Tensor nll_T_;
 };
 

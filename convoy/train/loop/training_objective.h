@@ -50,6 +50,7 @@ struct PassOptions {
   nn::Recompute recompute = nn::Recompute::Nothing;
   bool keeps_inputs_on_host = false;  // inputs of recomputed blocks wait on the host
   double noise_alpha = 0;             // NEFTune; 0 = none
+  double temperature = 1;             // the logits' own, where log-probabilities are learnt
 };
 
 struct MicroBatchLoss {

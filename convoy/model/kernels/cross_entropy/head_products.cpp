@@ -96,7 +96,8 @@ void for_logit_chunks(const at::Tensor& hidden_ND, const OutputHead& head,
                      .hidden_CD = hidden_CD,
                      .labels_C = labels_N.narrow(0, begin, count),
                      .logits_CV = products.multiply(hidden_CD, weight_VD.t())};
-    if (head.logit_cap > 0) chunk.logits_CV = capped_by_ops(chunk.logits_CV, head.logit_cap);
+    if (head.form.cap > 0) chunk.logits_CV = capped_by_ops(chunk.logits_CV, head.form.cap);
+    if (head.form.temperature != 1) chunk.logits_CV.mul_(head.logit_factor());
     body(chunk);
   }
 }

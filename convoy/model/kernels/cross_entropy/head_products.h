@@ -47,7 +47,7 @@ struct LogitChunk {
 // logit_cap * tanh(logits / logit_cap) by LibTorch's ops, in the memory of fp32 logits.
 at::Tensor capped_by_ops(const at::Tensor& logits, double logit_cap);
 
-// Calls `body` for every chunk in turn. Logits are capped where the head caps them.
+// Calls `body` for every chunk in turn, with logits in the head's form.
 void for_logit_chunks(const at::Tensor& hidden_ND, const OutputHead& head,
                       const at::Tensor& labels_N, WantedGradients wanted,
                       const std::function<void(LogitChunk& chunk)>& body);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/model/kernels/cross_entropy/linear_cross_entropy.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "convoy/core/base/error.h"
 #include "convoy/machine/device/transfer.h"
 #include "convoy/model/kernels/cross_entropy/linear_cross_entropy_ops.h"
@@ -22,6 +25,12 @@ void check_inputs(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
   CONVOY_INVARIANT(labels.lowest() >= 0 && labels.highest() < weight_VD.size(0),
                    "labels must be in 0 <= label < {}, found {} to {}", weight_VD.size(0),
                    labels.lowest(), labels.highest());
+}
+
+void check_form(const LogitForm& form) {
+  CONVOY_INVARIANT(form.cap >= 0 && form.temperature > 0,
+                   "logits need a cap from 0 and a temperature above 0, found {} and {}", form.cap,
+                   form.temperature);
 }
 
 }  // namespace
@@ -58,8 +67,9 @@ LabelledTokens LabelledTokens::weighted(at::Tensor weights_N) const {
 }
 
 at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
-                                const LabelledTokens& labels, double logit_cap) {
+                                const LabelledTokens& labels, const LogitForm& form) {
   check_inputs(hidden_TD, weight_VD, labels);
+  check_form(form);
   const bool records = records_gradient({hidden_TD, weight_VD});
   const WantedGradients wants = {.hidden = records && hidden_TD.requires_grad(),
                                  .weight = records && weight_VD.requires_grad()};
@@ -67,7 +77,7 @@ at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Tensor& w
   const at::Tensor hidden_ND = hidden_TD.index_select(0, labels.tokens_N());
   const HeadLoss head =
       cross_entropy_ops(hidden_TD.device())
-          .loss(hidden_ND, {weight_VD, logit_cap}, {labels.labels_N(), labels.weights_N()}, wants);
+          .loss(hidden_ND, {weight_VD, form}, {labels.labels_N(), labels.weights_N()}, wants);
   if (!records) return head.loss;
   return with_backward(
       head.loss, {.op = "linear_cross_entropy",
@@ -88,17 +98,24 @@ at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Tensor& w
 }
 
 TokenLosses linear_token_losses(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
-                                const LabelledTokens& labels, double logit_cap) {
+                                const LabelledTokens& labels, const LogitForm& form) {
   check_inputs(hidden_TD, weight_VD, labels);
+  check_form(form);
   const at::NoGradGuard no_grad;
   const at::Tensor hidden_ND = hidden_TD.index_select(0, labels.tokens_N());
   const LabelLosses found = cross_entropy_ops(hidden_TD.device())
-                                .label_losses(hidden_ND, {weight_VD, logit_cap}, labels.labels_N());
+                                .label_losses(hidden_ND, {weight_VD, form}, labels.labels_N());
   const auto spread = [&](const at::Tensor& values_N) {
     return at::zeros({labels.num_tokens()}, values_N.options())
         .index_copy_(0, labels.tokens_N(), values_N);
   };
   return {.nll_T = spread(found.nll_N), .correct_T = spread(found.correct_N)};
+}
+
+float logit_factor(double temperature) {
+  constexpr double kSmallest = std::numeric_limits<float>::min();
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  return static_cast<float>(std::clamp(1.0 / temperature, kSmallest, kLargest));
 }
 
 at::Tensor capped_logits(const at::Tensor& logits, double logit_cap) {

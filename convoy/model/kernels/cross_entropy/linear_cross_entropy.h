@@ -43,12 +43,23 @@ class LabelledTokens {
   at::Tensor weights_N_;
 };
 
-// Sum over supervised tokens of -log softmax(hidden @ weight^T)[label], each times the token's
-// weight, fp32 scalar; differentiable in hidden and, if it requires grad, in weight. Tokens without
-// a label cost nothing. Logits and sums in fp32. Gradients are computed during forward and only
-// scaled in backward, so nothing of size T x V is kept. `logit_cap`: as in capped_logits().
+// The form of a model's logits. They are the products of its head, under a soft cap where there is
+// one, then times logit_factor() of the temperature.
+struct LogitForm {
+  double cap = 0;          // as in capped_logits(); 0 = none
+  double temperature = 1;  // above 0
+};
+
+// 1 / temperature in fp32, finite and above 0. Logits are multiplied by it in fp32 wherever a
+// log-probability at a temperature is computed, so that its bits do not depend on where.
+float logit_factor(double temperature);
+
+// Sum over supervised tokens of -log softmax(logits)[label], each times the token's weight, fp32
+// scalar, with logits = hidden @ weight^T in their form; differentiable in hidden and, if it
+// requires grad, in weight. Tokens without a label cost nothing. Logits and sums in fp32. Gradients
+// are computed during forward and only scaled in backward, so nothing of size T x V is kept.
 at::Tensor linear_cross_entropy(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
-                                const LabelledTokens& labels, double logit_cap = 0);
+                                const LabelledTokens& labels, const LogitForm& form = {});
 
 struct TokenLosses {
   at::Tensor nll_T;      // fp32, 0 where ignored
@@ -56,7 +67,7 @@ struct TokenLosses {
 };
 // The losses for evaluation and scoring: without weights, and not differentiable.
 TokenLosses linear_token_losses(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
-                                const LabelledTokens& labels, double logit_cap = 0);
+                                const LabelledTokens& labels, const LogitForm& form = {});
 
 // The logits of a model with a soft cap (Gemma 2) from the products of its head: logit_cap *
 // tanh(logits / logit_cap), fp32, so that logits which differ in bf16 stay in their order. Where

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Chunks of rows: logits in fp32, softmax in place, then d_hidden = p W and d_weight += p^T hidden
-// with p rounded to the model's type. Under a soft cap p is multiplied by its slope.
+// with p rounded to the model's type. Under a soft cap p is multiplied by its slope, and at a
+// temperature by the factor of the logits.
 #include "convoy/model/kernels/cross_entropy/head_products.h"
 
 namespace convoy::kernels {
 namespace {
 
 // The slope of a soft cap, from the logits that it gave: 1 - tanh^2.
-at::Tensor slope_of(const at::Tensor& logits_CV, double logit_cap) {
-  return logits_CV.div(logit_cap).square_().neg_().add_(1.0);
+at::Tensor slope_of(const at::Tensor& logits_CV, double bound) {
+  return logits_CV.div(bound).square_().neg_().add_(1.0);
 }
 
 HeadLoss loss(const at::Tensor& hidden_ND, const OutputHead& head, const HeadTargets& targets,
@@ -29,11 +30,12 @@ HeadLoss loss(const at::Tensor& hidden_ND, const OutputHead& head, const HeadTar
     sum.add_((weights_C1.defined() ? nll_C1.mul(weights_C1) : nll_C1).sum(at::kDouble));
     if (!wanted.hidden && !wanted.weight) return;
     at::Tensor slope_CV;
-    if (head.logit_cap > 0) slope_CV = slope_of(chunk.logits_CV, head.logit_cap);
+    if (head.form.cap > 0) slope_CV = slope_of(chunk.logits_CV, head.bound());
     at::Tensor grad_CV = chunk.logits_CV.sub_(sums_C1).exp_();
     grad_CV.scatter_add_(1, labels_C1, at::full({chunk.count, 1}, -1.0, wide));
     if (weights_C1.defined()) grad_CV.mul_(weights_C1);
     if (slope_CV.defined()) grad_CV.mul_(slope_CV);
+    if (head.form.temperature != 1) grad_CV.mul_(head.logit_factor());
     grad_CV = grad_CV.to(hidden_ND.scalar_type());
     if (wanted.hidden)
       result.hidden_ND.narrow(0, chunk.begin, chunk.count).copy_(at::mm(grad_CV, weight_VD));

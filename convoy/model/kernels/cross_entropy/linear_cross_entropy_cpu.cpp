@@ -4,8 +4,8 @@
 // panels), log-sum-exp and softmax in fp32, then d_hidden = p W and, if requested, d_weight += p^T
 // hidden, with p rounded to the model's type and stored in the memory of the logits. Logits under a
 // soft cap are capped block by block behind the product; p is multiplied by the slope, which
-// follows from the capped logits. The weight is packed block by block as it is read, so it exists
-// only once in memory.
+// follows from the capped logits. So are logits at a temperature multiplied by its factor, and p.
+// The weight is packed block by block as it is read, so it exists only once in memory.
 #include <numeric>
 
 #include "convoy/model/kernels/cross_entropy/linear_cross_entropy_ops.h"
@@ -53,7 +53,9 @@ class Head {
         weight_(head.weight_VD.const_data_ptr<Element>()),
         features_(head.weight_VD.size(1)),
         vocab_(head.weight_VD.size(0)),
-        logit_cap_(static_cast<float>(head.logit_cap)),
+        logit_cap_(static_cast<float>(head.form.cap)),
+        factor_(head.logit_factor()),
+        bound_(head.bound()),
         chunk_rows_(rows_per_chunk(hidden_ND.size(0), vocab_)),
         stride_(logit_stride(vocab_)),
         logits_(at::empty({chunk_rows_ * stride_}, at::kFloat)) {}
@@ -74,12 +76,16 @@ class Head {
         loops_.multiply(hidden_ + begin * features_, features_,
                         {packed->data(), panel_elements<Element>(features_)}, logits(0) + first,
                         stride_, shape, false);
-        cap_logits(first, shape);
+        form_logits(first, shape);
       };
     });
   }
 
-  // Replaces the logits of a row by p = d(loss)/d(logits), rounded, and returns its loss.
+  // Do the logits have a temperature other than 1?
+  bool has_factor() const { return factor_ != 1; }
+
+  // Replaces the logits of a row by p = d(loss)/d(product), rounded, and returns its loss. For
+  // logits without a factor.
   double differentiate(int64_t row, int64_t label) {
     float* values = logits(row);
     const float log_sum_exp = loops_.log_sum_exp(values, vocab_, nullptr);
@@ -92,14 +98,15 @@ class Head {
     return static_cast<double>(log_sum_exp) - static_cast<double>(of_label);
   }
 
-  // Like differentiate(), for a loss times `weight`: p is rounded once, after the product.
+  // Like differentiate(), for a loss times `weight`, and for logits at any temperature: p is
+  // rounded once, after the products.
   double differentiate_weighed(int64_t row, int64_t label, float weight) {
     float* values = logits(row);
     const float log_sum_exp = loops_.log_sum_exp(values, vocab_, nullptr);
     const float of_label = values[label];
     store_softmax(values, values, log_sum_exp);
     values[label] -= slope_at(of_label);
-    loops_.round_row(values, p(row), vocab_, weight);
+    loops_.round_row(values, p(row), vocab_, weight * factor_);
     return static_cast<double>(weight) *
            (static_cast<double>(log_sum_exp) - static_cast<double>(of_label));
   }
@@ -145,11 +152,13 @@ class Head {
   }
 
  private:
-  void cap_logits(int64_t first, const GemmShape& shape) {
-    if (logit_cap_ == 0) return;
-    for (int64_t row = 0; row < shape.m; ++row)
-      float_loops_.soft_cap(logits(row) + first, logits(row) + first, shape.n,
-                            {.scale = 1, .cap = logit_cap_});
+  void form_logits(int64_t first, const GemmShape& shape) {
+    for (int64_t row = 0; row < shape.m; ++row) {
+      float* const values = logits(row) + first;
+      if (logit_cap_ != 0)
+        float_loops_.soft_cap(values, values, shape.n, {.scale = 1, .cap = logit_cap_});
+      if (factor_ != 1) float_loops_.round_row(values, values, shape.n, factor_);
+    }
   }
 
   // Stores the softmax of a row, times the slope of the soft cap at each logit.
@@ -159,11 +168,11 @@ class Head {
     if (logit_cap_ == 0)
       loops.softmax_row(values, to, vocab_, log_sum_exp);
     else
-      loops.capped_softmax_row(values, to, vocab_, log_sum_exp, logit_cap_);
+      loops.capped_softmax_row(values, to, vocab_, log_sum_exp, bound_);
   }
   float slope_at(float logit) const {
     if (logit_cap_ == 0) return 1.0f;
-    const float share = logit / logit_cap_;
+    const float share = logit / bound_;
     return 1.0f - share * share;
   }
 
@@ -225,6 +234,8 @@ class Head {
   int64_t features_;
   int64_t vocab_;
   float logit_cap_;  // 0: none
+  float factor_;     // multiplies logits at a temperature
+  float bound_;      // OutputHead::bound()
   int64_t chunk_rows_;
   int64_t stride_;
   at::Tensor logits_;
@@ -255,9 +266,10 @@ HeadLoss loss(const at::Tensor& hidden_ND, const OutputHead& output_head,
       for_rows(count, weight_VD.size(0), [&](int64_t first, int64_t end) {
         for (int64_t row = first; row < end; ++row) {
           const int64_t label = labels[begin + row];
-          losses[begin + row] = weights == nullptr
+          const float weight = weights == nullptr ? 1.0f : weights[begin + row];
+          losses[begin + row] = weights == nullptr && !head.has_factor()
                                     ? head.differentiate(row, label)
-                                    : head.differentiate_weighed(row, label, weights[begin + row]);
+                                    : head.differentiate_weighed(row, label, weight);
         }
       });
       if (wanted.hidden)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Chunks of rows as in linear_cross_entropy_aten.cpp; between the products one kernel makes losses
-// and gradients, in the memory of the logits. A soft cap is applied before by LibTorch's ops; the
-// kernel multiplies the gradients by its slope.
+// and gradients, in the memory of the logits. A soft cap and a temperature are applied before by
+// LibTorch's ops; the kernel multiplies the gradients by the cap's slope and by weights, which hold
+// the factor of the temperature.
 #include "convoy/model/kernels/cross_entropy/head_products.h"
 #include "convoy/model/kernels/cross_entropy/linear_cross_entropy_launch.h"
 #include "convoy/model/kernels/cross_entropy/linear_cross_entropy_ops.h"
@@ -27,6 +28,14 @@ PartlyMoved moved_for_gradients(const at::Tensor& logits_CV, at::ScalarType type
   return {{logits_CV.const_data_ptr(), 2 * static_cast<int64_t>(logits_CV.nbytes()) + written}};
 }
 
+// The weights of the tokens' gradients; undefined: 1 for all.
+at::Tensor gradient_weights(const OutputHead& head, const HeadTargets& targets) {
+  if (head.form.temperature == 1) return targets.weights_N;
+  if (targets.weights_N.defined()) return targets.weights_N.mul(head.logit_factor());
+  return at::full(targets.labels_N.sizes(), head.logit_factor(),
+                  targets.labels_N.options().dtype(at::kFloat));
+}
+
 // The gradients in the memory of the logits, as a matrix of `type`.
 at::Tensor gradients_in(const at::Tensor& logits_CV, at::ScalarType type) {
   return type == at::kFloat ? logits_CV : logits_CV.view(type).narrow(1, 0, logits_CV.size(1));
@@ -39,14 +48,14 @@ HeadLoss loss(const at::Tensor& hidden_ND, const OutputHead& head, const HeadTar
   const at::ScalarType type = hidden_ND.scalar_type();
   HeadLoss result = head_loss_to_add(hidden_ND, weight_VD, wanted);
   const at::Tensor nll_N = at::empty({hidden_ND.size(0)}, hidden_ND.options().dtype(at::kFloat));
+  const at::Tensor weights_N = gradient_weights(head, targets);
   const bool differentiates = wanted.hidden || wanted.weight;
   const std::string kernel =
       differentiates ? kernel_name("cross_entropy_gradient", type) : "label_losses";
   for_logit_chunks(hidden_ND, head, targets.labels_N, wanted, [&](LogitChunk& chunk) {
     gpu::CrossEntropyLaunch launched = launch_of(chunk, nll_N);
-    if (targets.weights_N.defined())
-      launched.weights = targets.weights_N.const_data_ptr<float>() + chunk.begin;
-    if (head.logit_cap > 0) launched.inverse_cap = static_cast<float>(1.0 / head.logit_cap);
+    if (weights_N.defined()) launched.weights = weights_N.const_data_ptr<float>() + chunk.begin;
+    if (head.form.cap > 0) launched.inverse_cap = 1.0f / head.bound();
     launch(chunk.logits_CV, kernel, static_cast<uint64_t>(chunk.count), launched,
            differentiates ? moved_for_gradients(chunk.logits_CV, type) : PartlyMoved{});
     const at::Tensor grad_CV = gradients_in(chunk.logits_CV, type);

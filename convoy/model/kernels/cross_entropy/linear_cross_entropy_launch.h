@@ -18,8 +18,8 @@ struct CrossEntropyLaunch {
   uint64_t vocab = 0;
   // Rows may be read by vectors: kLogitsTogether divides the vocabulary, 16 divides the address.
   uint32_t vectors = 0;
-  // Above 0: the logits came from a soft cap, and gradients are multiplied by its slope, 1 - (logit
-  // * inverse_cap)^2.
+  // Above 0: the logits came from a soft cap of 1 / inverse_cap, and gradients are multiplied by
+  // its slope, 1 - (logit * inverse_cap)^2.
   float inverse_cap = 0;
 };
 

@@ -6,6 +6,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "convoy/model/kernels/cross_entropy/linear_cross_entropy.h"
+
 namespace convoy::kernels {
 
 struct WantedGradients {
@@ -15,7 +17,11 @@ struct WantedGradients {
 
 struct OutputHead {
   at::Tensor weight_VD;
-  double logit_cap = 0;  // above 0: a logit z is logit_cap * tanh(z / logit_cap)
+  LogitForm form = {};
+
+  float logit_factor() const { return kernels::logit_factor(form.temperature); }
+  // The bound of the logits that a soft cap gives. Its slope at a logit z is 1 - (z / bound)^2.
+  float bound() const { return static_cast<float>(form.cap) * logit_factor(); }
 };
 
 struct HeadTargets {

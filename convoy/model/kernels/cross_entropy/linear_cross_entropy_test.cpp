@@ -146,7 +146,7 @@ testing::OpErrors capped_errors_of(int64_t tokens, int64_t vocab, at::ScalarType
                                    const at::Tensor& weights, double expected_cap) {
   const at::Tensor labels = labels_of(tokens, vocab);
   const auto op = [&](const Tensors& in) {
-    return linear_cross_entropy(in[0], in[1], labelled(labels, weights), kCap);
+    return linear_cross_entropy(in[0], in[1], labelled(labels, weights), {.cap = kCap});
   };
   const auto reference = [&](const Tensors& in) {
     const at::Tensor losses =
@@ -175,13 +175,56 @@ TEST(LinearCrossEntropy, EqualsReferenceUnderASoftCap) {
   }
 }
 
+// The reference divides logits by a temperature in fp64.
+testing::OpErrors errors_at_temperature(const LogitForm& form, at::ScalarType dtype,
+                                        const at::Tensor& weights, double expected_temperature) {
+  constexpr int64_t kTokens = 300;
+  const at::Tensor labels = labels_of(kTokens, 77);
+  const auto op = [&](const Tensors& in) {
+    return linear_cross_entropy(in[0], in[1], labelled(labels, weights), form);
+  };
+  const auto reference = [&](const Tensors& in) {
+    const at::Tensor logits =
+        reference::soft_cap(at::matmul(in[0], in[1].t()), form.cap) / expected_temperature;
+    const at::Tensor losses =
+        at::cross_entropy_loss(logits, labels, {}, at::Reduction::None, kIgnoredLabel);
+    return (weights.defined() ? losses * weights.to(at::kDouble) : losses).sum();
+  };
+  return testing::compare(
+      op, reference,
+      {testing::sample({kTokens, 19}, dtype, 1), testing::sample({77, 19}, dtype, 2)});
+}
+
+TEST(LinearCrossEntropy, EqualsReferenceAtATemperature) {
+  const at::Tensor weights = testing::sample({300}, at::kFloat, 3).abs().add_(0.1);
+  for (auto dtype : {at::kFloat, at::kBFloat16})
+    for (const double cap : {0.0, kCap})
+      for (const double temperature : {0.3, 0.7, 1.3, 4.0})
+        for (const at::Tensor& of_tokens : {at::Tensor(), weights}) {
+          const LogitForm form{.cap = cap, .temperature = temperature};
+          SCOPED_TRACE(::testing::Message() << dtype << " cap " << cap << " at " << temperature
+                                            << " weighed " << of_tokens.defined());
+          EXPECT_LT(errors_at_temperature(form, dtype, of_tokens, temperature).worst(),
+                    testing::tolerance(dtype, 300));
+          EXPECT_GT(errors_at_temperature(form, dtype, of_tokens, 1.0).worst(),
+                    testing::tolerance(dtype, 300));
+        }
+}
+
+TEST(LinearCrossEntropy, FactorsOfTemperaturesAreFinite) {
+  EXPECT_EQ(logit_factor(1), 1.0f);
+  EXPECT_EQ(logit_factor(4), 0.25f);
+  EXPECT_TRUE(std::isfinite(logit_factor(1e-300)));
+  EXPECT_GT(logit_factor(1e300), 0.0f);
+}
+
 // A cap of 2 makes logits of 400 and -400 equal to 2 and -2, with a gradient of 0.
 TEST(LinearCrossEntropy, ACapBoundsLogitsAndStopsTheirGradients) {
   const at::Tensor hidden = at::full({1, 4}, 10.0).requires_grad_(true);
   const at::Tensor weight =
       at::cat({at::full({1, 4}, 10.0), at::full({1, 4}, -10.0)}).requires_grad_(true);
   const at::Tensor label = at::tensor({int64_t{1}}, at::kLong);
-  const at::Tensor loss = linear_cross_entropy(hidden, weight, labelled(label), 2.0);
+  const at::Tensor loss = linear_cross_entropy(hidden, weight, labelled(label), {.cap = 2.0});
   EXPECT_NEAR(loss.item<double>(), std::log1p(std::exp(4.0)), 1e-5);
   loss.backward();
   EXPECT_LT(hidden.grad().abs().max().item<double>(), 1e-4);
@@ -252,7 +295,7 @@ TEST(LinearCrossEntropy, BitsDoNotDependOnThreads) {
       const at::Tensor hidden = testing::sample({100, 70}, dtype, 1).requires_grad_(true);
       const at::Tensor weight = testing::sample({600, 70}, dtype, 2).requires_grad_(true);
       const at::Tensor loss =
-          linear_cross_entropy(hidden, weight, labelled(labels_of(100, 600)), cap);
+          linear_cross_entropy(hidden, weight, labelled(labels_of(100, 600)), {.cap = cap});
       const Tensors found = torch::autograd::grad({loss}, {hidden, weight});
       if (first.empty()) first = found;
       EXPECT_TRUE(at::equal(found[0], first[0]) && at::equal(found[1], first[1])) << threads;
@@ -320,7 +363,7 @@ TEST(LinearTokenLosses, EqualReference) {
     const at::Tensor hidden = testing::sample({600, 19}, dtype, 1);
     const at::Tensor weight = testing::sample({77, 19}, dtype, 2);
     const at::Tensor labels = labels_of(600, 77);
-    const TokenLosses found = linear_token_losses(hidden, weight, labelled(labels), cap);
+    const TokenLosses found = linear_token_losses(hidden, weight, labelled(labels), {.cap = cap});
     const at::Tensor logits =
         reference::soft_cap(at::matmul(hidden.to(at::kDouble), weight.to(at::kDouble).t()), cap);
     const at::Tensor wanted =
@@ -328,6 +371,13 @@ TEST(LinearTokenLosses, EqualReference) {
     EXPECT_LT(testing::relative_error(found.nll_T, wanted), testing::tolerance(at::kFloat, 77));
     EXPECT_TRUE(at::equal(found.correct_T, logits.argmax(-1).eq(labels)));
     EXPECT_EQ(found.nll_T.masked_select(labels.lt(0)).abs().max().item<float>(), 0.0f);
+    const TokenLosses hot =
+        linear_token_losses(hidden, weight, labelled(labels), {.cap = cap, .temperature = 1.3});
+    EXPECT_LT(testing::relative_error(
+                  hot.nll_T, at::cross_entropy_loss(logits / 1.3, labels, {}, at::Reduction::None,
+                                                    kIgnoredLabel)),
+              testing::tolerance(at::kFloat, 77));
+    EXPECT_TRUE(at::equal(hot.correct_T, found.correct_T));
   }
 }
 
