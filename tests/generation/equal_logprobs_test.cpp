@@ -18,6 +18,7 @@
 #include "convoy/generate/engine/engine.h"
 #include "convoy/model/adapters/lora_model.h"
 #include "convoy/model/kernels/bitsandbytes_weight/bitsandbytes_weight.h"
+#include "convoy/model/kernels/registry/op_table.h"
 #include "convoy/model/models/registry.h"
 #include "convoy/model/nn/head_loss.h"
 #include "files/source_folder.h"
@@ -65,10 +66,12 @@ LabelledRows packed(const std::vector<AnsweredRow>& rows) {
 }
 
 // Returns the log-probabilities of the labels, in their order.
-std::vector<float> computed_logprobs(nn::CausalLm& model, const LabelledRows& batch) {
+std::vector<float> computed_logprobs(nn::CausalLm& model, const LabelledRows& batch,
+                                     double temperature = 1) {
   const at::Tensor hidden_TD = model.hidden_states(batch.tokens, {});
-  const at::Tensor nll_N = nn::head_token_losses(model, hidden_TD.detach(), batch.labels)
-                               .nll_T.index_select(0, batch.labels.tokens_N());
+  const at::Tensor nll_N =
+      nn::head_token_losses(model, hidden_TD.detach(), batch.labels, temperature)
+          .nll_T.index_select(0, batch.labels.tokens_N());
   const at::Tensor logprobs_N = 0 - nll_N;  // a loss of 0 gives 0, not -0
   const float* const first = logprobs_N.const_data_ptr<float>();
   return {first, first + logprobs_N.numel()};
@@ -148,6 +151,12 @@ std::ostream& operator<<(std::ostream& out, const Distance& distance) {
              << distance.largest;
 }
 
+// For bench/engine_trainer.py, which makes a table of them.
+void record(const std::string& what, const Distance& distance) {
+  ::testing::Test::RecordProperty(
+      what, fmt::format("{} {} {:.3g}", distance.unlike, distance.tokens, distance.largest));
+}
+
 struct TunedCase {
   const char* name;
   at::ScalarType dtype;
@@ -207,6 +216,7 @@ int64_t expect_equal_logprobs(const fs::path& folder, const TunedCase& of,
       distance.add(answered.logprobs, rows[row].logprobs);
     }
     EXPECT_EQ(distance.unlike, 0) << of.name << ", " << way.name << ": " << distance;
+    record(fmt::format("{}, {}", of.name, way.name), distance);
   }
   std::vector<float> drawn;
   Distance alone, together;
@@ -217,6 +227,8 @@ int64_t expect_equal_logprobs(const fs::path& folder, const TunedCase& of,
   together.add(drawn, computed_logprobs(model, packed(rows)));
   EXPECT_EQ(alone.unlike, 0) << of.name << ", rows alone: " << alone;
   EXPECT_EQ(together.unlike, 0) << of.name << ", rows packed: " << together;
+  record(fmt::format("{}, rows alone", of.name), alone);
+  record(fmt::format("{}, rows packed", of.name), together);
   return put_back;
 }
 
@@ -316,6 +328,150 @@ TEST(LogprobsOfAPrompt, HaveTheBitsOfTraining) {
         }
       }
     }
+  }
+}
+
+// Rows at a temperature, some of which draw from fewer tokens: the log-probability stays that of
+// the whole distribution at the temperature, and that of neighbours at their own.
+std::vector<Request> requests_at(double temperature,
+                                 const std::vector<std::vector<int32_t>>& prompts) {
+  std::vector<Request> requests = sampling_requests(prompts, 16);
+  for (size_t row = 0; row < requests.size(); ++row) {
+    Request& request = requests[row];
+    request.sampling.temperature = temperature;
+    request.logprobs_at_temperature = true;
+    if (row % 4 == 1) request.sampling.top_k = 5;
+    if (row % 4 == 2) request.sampling.top_p = 0.8;
+    if (row % 4 == 3) request.sampling.min_p = 0.1;
+  }
+  return requests;
+}
+
+TEST(EqualLogprobsAtATemperature, HaveTheBitsOfTraining) {
+  for (const char* const name : {"llama", "qwen2", "gemma2", "qwen3_5"}) {
+    const fs::path folder = testing::golden_model(name);
+    std::ifstream file(testing::source_folder() / "tests/golden/generation" /
+                       (std::string(name) + ".json"));
+    const auto prompts =
+        nlohmann::json::parse(file).at("prompts").get<std::vector<std::vector<int32_t>>>();
+    for (const TunedCase& of : kCases) {
+      Trainee trainee = make_trainee(folder, of.dtype, of.tuning);
+      nn::CausalLm& model = *trainee.model;
+      const text::Tokenizer tokenizer = testing::word_tokenizer(model.vocab_size());
+      for (const double temperature : {0.3, 0.7, 1.0, 1.3, 2.5}) {
+        SCOPED_TRACE(fmt::format("{} {} at {}", name, of.name, temperature));
+        std::vector<Request> requests = requests_at(temperature, prompts);
+        // A row of the model's own distribution beside them.
+        Request plain = requests.front();
+        plain.number = std::ssize(requests);
+        plain.logprobs_at_temperature = false;
+        requests.push_back(plain);
+        Engine engine(model, tokenizer, {.max_rows = 5, .prefill_chunk = 7});
+        const std::vector<Completion> found = answer_all(engine, requests);
+        std::vector<AnsweredRow> rows;
+        Distance alone, together;
+        std::vector<float> drawn;
+        for (size_t row = 0; row + 1 < requests.size(); ++row) {
+          rows.push_back(answered_row(requests[row], found[row]));
+          const std::vector<float>& own = rows.back().logprobs;
+          drawn.insert(drawn.end(), own.begin(), own.end());
+          alone.add(own, computed_logprobs(model, packed({rows.back()}), temperature));
+        }
+        together.add(drawn, computed_logprobs(model, packed(rows), temperature));
+        EXPECT_EQ(alone.unlike, 0) << alone;
+        EXPECT_EQ(together.unlike, 0) << together;
+        record(fmt::format("{}, {} at {}", of.name, name, temperature), together);
+        Distance beside;
+        const AnsweredRow last = answered_row(requests.back(), found.back());
+        beside.add(last.logprobs, computed_logprobs(model, packed({last})));
+        EXPECT_EQ(beside.unlike, 0) << beside;
+        if (temperature == 1) continue;
+        Distance without;
+        without.add(drawn, computed_logprobs(model, packed(rows)));
+        EXPECT_GT(without.largest, 0.01f) << "the temperature counts";
+      }
+    }
+  }
+}
+
+// Training computes the same log-probabilities of a prompt: in pieces, put back, and beside rows
+// that share prefixes.
+TEST(LogprobsOfAPrompt, HaveTheBitsOfTraining) {
+  const fs::path folder = testing::golden_model("qwen3_5");
+  for (const TunedCase& of : kCases) {
+    Trainee trainee = make_trainee(folder, of.dtype, of.tuning);
+    nn::CausalLm& model = *trainee.model;
+    const text::Tokenizer tokenizer = testing::word_tokenizer(model.vocab_size());
+    std::vector<Request> requests;
+    for (int64_t row = 0; row < 12; ++row) {
+      std::vector<int32_t> prompt(static_cast<size_t>(row % 6 == 5 ? 1 : 18 + 5 * (row % 6)));
+      for (size_t at = 0; at < prompt.size(); ++at)
+        prompt[at] = 3 + static_cast<int32_t>(at * at + at) % 40;
+      requests.push_back({.prompt = std::move(prompt),
+                          .max_new_tokens = row % 2 == 0 ? 0 : 9,
+                          .wants_logprobs = true,
+                          .wants_prompt_logprobs = row % 3 != 1 || row % 2 == 0,
+                          .num_prompt_likeliest = row % 3 == 0 ? 2 : 0});
+    }
+    for (const Way& way : ways(/*few_blocks=*/9)) {
+      Engine engine(model, tokenizer, way.config);
+      const std::vector<Completion> found = answer_all(engine, requests);
+      for (size_t row = 0; row < requests.size(); ++row) {
+        SCOPED_TRACE(fmt::format("{}, {}, row {}", of.name, way.name, row));
+        const std::vector<int32_t>& prompt = requests[row].prompt;
+        const PromptLogprobs& given = found[row].prompt_logprobs;
+        EXPECT_EQ(std::ssize(found[row].token_ids), requests[row].max_new_tokens);
+        EXPECT_EQ(found[row].logprobs.size(), found[row].token_ids.size());
+        if (!requests[row].wants_prompt_logprobs || prompt.size() == 1) {
+          EXPECT_TRUE(given.logprobs.empty());
+          continue;
+        }
+        ASSERT_EQ(given.logprobs.size(), prompt.size());
+        EXPECT_TRUE(std::isnan(given.logprobs.front()));
+        Distance distance;
+        distance.add(std::span(given.logprobs).subspan(1),
+                     computed_logprobs(model, packed({{.ids = {prompt.begin(), prompt.end()},
+                                                       .prompt_tokens = 1,
+                                                       .logprobs = {}}})));
+        EXPECT_EQ(distance.unlike, 0) << distance;
+        EXPECT_EQ(found[row].cached_tokens, 0);
+        if (requests[row].num_prompt_likeliest == 0) continue;
+        ASSERT_EQ(given.likeliest.size(), prompt.size());
+        for (size_t at = 1; at < prompt.size(); ++at) {
+          ASSERT_EQ(given.likeliest[at].size(), 2u);
+          EXPECT_GE(given.likeliest[at][0].logprob, given.logprobs[at]);
+        }
+      }
+    }
+  }
+}
+
+// LibTorch's ops, which stand for the kernels of a device, have other orders of sums on the two
+// sides: nothing is promised, and the distance is recorded.
+TEST(EqualLogprobsOfLibTorchsOps, AreNotPromised) {
+  const kernels::CpuTableOverride devices(kernels::aten_op_table());
+  const fs::path folder = testing::golden_model("llama");
+  std::vector<std::vector<int32_t>> prompts;
+  for (int32_t row = 0; row < 9; ++row) prompts.push_back({3, 5, 2 * row + 7, 11});
+  for (const TunedCase& of : kCases) {
+    if (of.tuning == Tuning::Qlora) continue;
+    Trainee trainee = make_trainee(folder, of.dtype, of.tuning);
+    nn::CausalLm& model = *trainee.model;
+    const text::Tokenizer tokenizer = testing::word_tokenizer(model.vocab_size());
+    Engine engine(model, tokenizer, {.max_rows = 5});
+    const std::vector<Request> requests = sampling_requests(prompts, 24);
+    const std::vector<Completion> found = answer_all(engine, requests);
+    std::vector<AnsweredRow> rows;
+    std::vector<float> drawn;
+    for (size_t row = 0; row < requests.size(); ++row) {
+      rows.push_back(answered_row(requests[row], found[row]));
+      drawn.insert(drawn.end(), rows.back().logprobs.begin(), rows.back().logprobs.end());
+    }
+    Distance distance;
+    distance.add(drawn, computed_logprobs(model, packed(rows)));
+    EXPECT_LT(distance.largest, of.dtype == at::kFloat ? 1e-4f : 0.3f)
+        << of.name << ": " << distance;
+    record(fmt::format("{}, LibTorch's ops", of.name), distance);
   }
 }
 

@@ -343,6 +343,7 @@ DrawPoint Engine::draw_point(const Row& row) const {
           .biases = row.request.logit_bias,
           .unread_id = row.unread_place,
           .wants_logprob = row.request.wants_logprobs,
+          .logprob_at_temperature = row.request.logprobs_at_temperature,
           .num_likeliest = std::min(row.request.num_likeliest, pickable_ids_)};
 }
 

@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -142,12 +143,12 @@ class Engine {
   nn::KvCache cache_;
   std::unordered_map<int64_t, std::shared_ptr<Row>> rows_;
   std::deque<Drawn> unread_;
-  // The steps with the same number of rows and of planned keys.
+  // The steps with the same number of rows and of planned keys, whose logits are all scaled or not.
   struct StepKind {
     int64_t uses = 0;
     std::unique_ptr<RecordedStep> recorded;
   };
-  std::map<std::pair<int64_t, int64_t>, StepKind> step_kinds_;
+  std::map<std::tuple<int64_t, int64_t, bool>, StepKind> step_kinds_;
   RecordedStep* first_recorded_ = nullptr;  // the other recorded steps share its memory
   std::optional<c10::Stream> stream_;       // runs all steps, if they are recorded
   int64_t num_private_spaces_ = 0;          // prefix spaces that only one row has had

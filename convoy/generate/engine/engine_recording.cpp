@@ -66,7 +66,7 @@ const Engine::RecordedStep* Engine::start_recorded(const Inputs& inputs, int64_t
   constexpr int64_t kMostRecorded = 256;
   const at::Tensor& before = unread_.back().tokens.ids_R();
   const int64_t num_rows = inputs.batch.num_tokens();
-  auto& [uses, recorded] = step_kinds_[{num_rows, planned_keys}];
+  auto& [uses, recorded] = step_kinds_[{num_rows, planned_keys, inputs.draw->scales_logits()}];
   if (recorded == nullptr && (++uses <= kUsesBefore || num_recorded() >= kMostRecorded))
     return nullptr;
   const at::Tensor ids_T =

@@ -30,6 +30,11 @@ void check_request(const Request& request, int64_t pickable_ids) {
     throw ConfigError(
         fmt::format("prompt_logprobs must be at least 0, found {}", request.num_prompt_likeliest),
         {.key = "prompt_logprobs", .hint = "give 0 or more, or leave it out"});
+  CONVOY_INVARIANT(
+      !request.logprobs_at_temperature ||
+          (request.logit_bias.empty() && request.sampling.repetition_penalty == 1 &&
+           request.sampling.frequency_penalty == 0 && request.sampling.presence_penalty == 0),
+      "log-probabilities at a temperature with rules that change logits");
   for (const auto& [id, bias] : request.logit_bias)
     if (id < 0 || id >= pickable_ids || !std::isfinite(bias))
       throw ConfigError(fmt::format("logit_bias needs tokens from 0 to {} and finite numbers, "

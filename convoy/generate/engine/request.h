@@ -29,6 +29,9 @@ struct Request {
   // Wants the prompt's log-probabilities too. Such a prompt is computed whole: it takes no prefix
   // from other rows.
   bool wants_prompt_logprobs = false;
+  // With wants_logprobs: of the distribution at the sampling's temperature, before top-k, top-p and
+  // min-p, instead of the model's own. Without penalties and logit_bias.
+  bool logprobs_at_temperature = false;
   bool shows_special_tokens = false;  // the text shows special tokens, except end tokens
   int64_t num_likeliest = 0;         // with wants_logprobs: number of likeliest tokens per position
   int64_t num_prompt_likeliest = 0;  // the same of the prompt
@@ -72,7 +75,8 @@ struct Completion {
   std::string text = {};                // without end token, stop string and special tokens
   std::vector<int32_t> token_ids = {};  // all generated tokens, including the end token
   int64_t text_tokens = 0;              // number of leading ids whose text begins in `text`
-  // For each token, when requested: the model's log-probability, before any sampling rule.
+  // For each token, when requested: the model's log-probability, before any sampling rule but the
+  // temperature of Request::logprobs_at_temperature.
   std::vector<float> logprobs = {};
   std::vector<std::vector<kernels::TokenLogprob>> likeliest = {};  // for each token, when requested
   PromptLogprobs prompt_logprobs = {};                             // when requested

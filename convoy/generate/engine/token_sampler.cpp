@@ -7,6 +7,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/model/kernels/cross_entropy/linear_cross_entropy.h"
 #include "convoy/model/kernels/frozen_linear/frozen_linear.h"
 #include "convoy/model/nn/head_loss.h"
 
@@ -66,6 +67,27 @@ std::vector<kernels::SampledToken> sample_tokens(const at::Tensor& logits_RV, in
   return kernels::sample_tokens(logits_RV, num_ids, rows);
 }
 
+// Divides the logits of points with DrawPoint::logprob_at_temperature by their temperature before
+// the draw, which then is one at 1. Returns the factors of all rows; empty: all are 1.
+std::vector<float> take_temperatures(const std::vector<DrawPoint>& points,
+                                     const std::vector<int64_t>& drawn,
+                                     std::vector<kernels::SamplingRow>& rows) {
+  std::vector<float> factors(rows.size(), 1.0f);
+  bool scales = false;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    double& temperature = rows[row].rule.temperature;
+    if (!points[static_cast<size_t>(drawn[row])].logprob_at_temperature || temperature == 0 ||
+        temperature == 1)
+      continue;
+    CONVOY_INVARIANT(!rows[row].changes_logits(),
+                     "log-probabilities at a temperature with rules that change logits");
+    factors[row] = kernels::logit_factor(temperature);
+    temperature = 1;
+    scales = true;
+  }
+  return scales ? factors : std::vector<float>();
+}
+
 TokenDraw::TokenDraw(nn::CausalLm& model, int64_t num_ids, const std::vector<DrawPoint>& points,
                      device::Upload& upload)
     : model_(model), num_ids_(num_ids) {
@@ -76,6 +98,8 @@ TokenDraw::TokenDraw(nn::CausalLm& model, int64_t num_ids, const std::vector<Dra
     (is_likeliest ? likeliest_ : drawn_).push_back(static_cast<int64_t>(row));
     if (!is_likeliest) rows_.push_back(rule);
   }
+  if (const std::vector<float> factors = take_temperatures(points, drawn_, rows_); !factors.empty())
+    factors_N_ = upload.add(factors);
   if (!rows_.empty()) tables_ = kernels::make_sampling_tables(rows_, num_ids, upload);
   if (likeliest_.empty() || drawn_.empty()) return;
   likeliest_L_ = upload.add(likeliest_);
@@ -87,9 +111,11 @@ void TokenDraw::pick(const at::Tensor& hidden_RD, const at::Tensor& unread_ids) 
     return rows.defined() ? hidden_RD.index_select(0, rows) : hidden_RD;
   };
   kernels::PickedTokens picked;
-  if (!drawn_.empty())
-    picked = kernels::pick_tokens(nn::head_logits(model_, of(drawn_N_)), num_ids_, rows_, tables_,
-                                  unread_ids);
+  if (!drawn_.empty()) {
+    at::Tensor logits_NV = nn::head_logits(model_, of(drawn_N_));
+    if (factors_N_.defined()) logits_NV = logits_NV.to(at::kFloat).mul(factors_N_.unsqueeze(1));
+    picked = kernels::pick_tokens(logits_NV, num_ids_, rows_, tables_, unread_ids);
+  }
   if (!likeliest_.empty()) {
     // The likeliest token needs no soft cap, which keeps the order of logits.
     const at::Tensor ids = model_.head().frozen().argmax(of(likeliest_L_), num_ids_);

@@ -38,6 +38,10 @@ struct DrawPoint {
   std::span<const kernels::LogitBias> biases = {};
   int64_t unread_id = -1;  // as in kernels::SamplingRow: place of one more seen id
   bool wants_logprob = false;
+  // The log-probability is one of the distribution at the rule's temperature, as training computes
+  // it (nn/head_loss.h), over all ids: top-k, top-p and min-p choose among them later. Not with
+  // rules that change logits.
+  bool logprob_at_temperature = false;
   int64_t num_likeliest = 0;
 };
 
@@ -60,12 +64,15 @@ class TokenDraw {
   // Async. hidden_RD has one row per point.
   void pick(const at::Tensor& hidden_RD, const at::Tensor& unread_ids);
   const kernels::PickedTokens& picked() const { return picked_; }  // after pick()
+  // Are logits multiplied by a table of factors?
+  bool scales_logits() const { return factors_N_.defined(); }
 
  private:
   nn::CausalLm& model_;
   int64_t num_ids_;
   std::vector<kernels::SamplingRow> rows_;  // the rows in `drawn_`
   kernels::SamplingTables tables_;
+  at::Tensor factors_N_;  // fp32 factors of the logits of `drawn_`; undefined: all are 1
   std::vector<int64_t> likeliest_, drawn_;  // indices of rows without and with logits
   at::Tensor likeliest_L_, drawn_N_;        // the same on the device, if both kinds exist
   kernels::PickedTokens picked_;
