@@ -150,6 +150,12 @@ struct TrainSettings {
   int64_t steps_per_batch() const {
     return task_facts().data == TaskData::Rollouts ? policy.inner_steps : 1;
   }
+  // Whether rollouts are measured from another model in memory, beside the one that trains. An
+  // adapter's base is in memory already.
+  bool keeps_reference() const {
+    return task_facts().data == TaskData::Rollouts && policy.kl_beta > 0 &&
+           (policy.reference != "base" || tuning.mode == "full");
+  }
 
   template <class Visitor>
   void fields(Visitor& visit) {

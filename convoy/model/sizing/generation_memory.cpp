@@ -164,6 +164,10 @@ std::string GenerationMemory::text() const {
   return text;
 }
 
+int64_t rows_of_drawing(int64_t texts, bool on_cpu) {
+  return std::clamp<int64_t>(texts, 1, on_cpu ? 64 : 256);
+}
+
 GenerationMemory plan_generation(const DecoderSpec& model, const GenerationRequest& request) {
   const int64_t element_bytes = request.dtype == "bf16" ? 2 : kGeneratedFloatBytes;
   const Elements elements = elements_of(model);

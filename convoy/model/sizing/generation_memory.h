@@ -54,6 +54,10 @@ struct GenerationMemory {
   std::string text() const;
 };
 
+// The texts that the engine of a rank that trains draws together, of `texts` in all. More rows
+// together fill the products of a step; each needs keys and values.
+int64_t rows_of_drawing(int64_t texts, bool on_cpu);
+
 GenerationMemory plan_generation(const architecture::DecoderSpec& model,
                                  const GenerationRequest& request);
 

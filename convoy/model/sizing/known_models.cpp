@@ -235,6 +235,8 @@ const std::vector<Machine>& known_machines() {
       {"rtx4090x2", "2x RTX 4090, 24 GB each", Hardware::Gpu, 2, 24564 * kModelMiB},
       {"a100x2", "2x A100, 80 GB each", Hardware::Gpu, 2, 81920 * kModelMiB},
       {"h100x2", "2x H100, 80 GB each", Hardware::Gpu, 2, 81559 * kModelMiB},
+      {"h100", "one H100, 80 GB", Hardware::Gpu, 1, 81559 * kModelMiB},
+      {"rtx5090", "one RTX 5090, 32 GB", Hardware::Gpu, 1, 32607 * kModelMiB},
       {"h200x2", "2x H200, 141 GB each", Hardware::Gpu, 2, 143771 * kModelMiB},
       {"h200x4", "4x H200, 141 GB each", Hardware::Gpu, 4, 143771 * kModelMiB},
       {"single-gpu", "one GPU of 24 GB", Hardware::Gpu, 1, 24564 * kModelMiB},

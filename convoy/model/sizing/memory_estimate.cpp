@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "convoy/core/base/error.h"
+#include "convoy/model/sizing/generation_memory.h"
 
 namespace convoy::sizing {
 
@@ -281,19 +282,37 @@ int64_t count_parameters(const DecoderSpec& model) {
 
 namespace {
 
+// Keys and values of the texts of a step.
+int64_t bytes_of_drawing(const DecoderSpec& model, const EstimateRequest& request) {
+  if (request.texts_of_row == 0) return 0;
+  const int64_t texts = request.micro_batches * request.batch_rows * request.texts_of_row;
+  const GenerationMemory memory = plan_generation(
+      model, {.dtype = request.dtype,
+              .rows = {.rows = rows_of_drawing(texts, request.hardware == Hardware::Cpu),
+                       .row_tokens = request.row_tokens},
+              .hardware = request.hardware});
+  return memory.kv_bytes + memory.state_bytes;
+}
+
 MemoryQuestion question_of(const DecoderSpec& model, const EstimateRequest& request) {
+  const int64_t reference_bytes =
+      request.keeps_reference ? count_parameters(model) * (request.dtype == "bf16" ? 2 : 4) : 0;
   return {.shape = training_shape(model, request),
           .ranks = request.ranks,
           .keep_whole_below = request.keep_whole_below,
           .bucket_bytes = request.bucket_bytes,
           .accumulates = request.accumulates,
-          .micro_batch_tokens = request.batch_rows * request.row_tokens,
+          .micro_batch_tokens =
+              request.batch_rows * std::max<int64_t>(request.texts_of_row, 1) * request.row_tokens,
           .recompute = request.recompute,
           .moment_bytes_of_256 = request.moment_bytes_of_256,
           .has_masters = request.has_masters,
           .pages_moments = request.pages_moments,
           .offloads_inputs = request.offloads_inputs,
-          .program_bytes = request.hardware == Hardware::Cpu ? kProgramBytes : kCudaBytes};
+          .program_bytes = request.hardware == Hardware::Cpu ? kProgramBytes : kCudaBytes,
+          .reference_bytes = reference_bytes,
+          .drawing_bytes = bytes_of_drawing(model, request),
+          .device_bytes = request.device_bytes};
 }
 
 }  // namespace

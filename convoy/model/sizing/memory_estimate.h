@@ -32,6 +32,12 @@ struct EstimateRequest {
   int64_t batch_rows = 1;  // in a micro-batch
   int64_t row_tokens = 512;
   bool accumulates = false;
+  int64_t micro_batches = 1;  // a rank's share of a step
+  // Rows are problems, each of which gets this many texts of row_tokens tokens, problem included;
+  // 0: rows are texts themselves.
+  int64_t texts_of_row = 0;
+  bool keeps_reference = false;  // a second model of the same sizes beside the one that trains
+  int64_t device_bytes = 0;      // as in MemoryQuestion
   architecture::Recompute recompute = architecture::Recompute::Nothing;
   int64_t keep_whole_below = 100'000;
   int64_t bucket_bytes = 25 << 20;

@@ -6,8 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "convoy/core/base/error.h"
 #include "convoy/model/sizing/known_models.h"
+#include "convoy/model/sizing/training_request.h"
 
 namespace convoy::sizing {
 namespace {
@@ -166,6 +169,74 @@ TEST(MemoryEstimate, IsNearTheFiguresOfOthers) {
   EXPECT_NEAR(gib(qwen, request), 16, 2);
   request = {.mode = "full", .dtype = "fp32", .recompute = architecture::Recompute::Blocks};
   EXPECT_NEAR(gib(qwen, request), 120, 12);
+}
+
+// The training of presets/h100.yaml and presets/rtx5090.yaml, without their machines.
+settings::TrainSettings learning_from_rewards(const char* mode) {
+  settings::TrainSettings settings;
+  settings.task = "grpo";
+  settings.model.max_seq_len = 1024;
+  settings.tuning.mode = mode;
+  settings.tuning.lora.r = 16;
+  settings.rollout.samples = 8;
+  settings.rollout.max_new_tokens = 512;
+  settings.train.batch_size.value = 1;
+  settings.train.grad_accum.value = 8;
+  settings.train.gradient_checkpointing = "auto";
+  return settings;
+}
+
+MemoryPlan plan_on(const Machine& machine, const settings::TrainSettings& settings) {
+  const auto model = *known_model("Qwen/Qwen3-32B");
+  EstimateRequest request = request_in(settings, machine, "bf16");
+  settle_recompute(model, settings, machine.device_bytes, request);
+  return estimate_memory(model, request);
+}
+
+TEST(LearningFromRewards, OfA32BModelFitsOneCardInBothHalvesOfAStep) {
+  const int64_t parameters = count_parameters(*known_model("Qwen/Qwen3-32B"));
+  // r times inputs and outputs of the seven maps of 64 blocks.
+  const int64_t adapter = 64 * 16 * (2 * (5120 + 8192) + 2 * (5120 + 1024) + 3 * (5120 + 25600));
+  const Machine& h100 = *known_machine("h100");
+  const MemoryPlan lora = plan_on(h100, learning_from_rewards("lora"));
+  EXPECT_EQ(lora.weight_bytes, 2 * parameters + 4 * adapter);
+  EXPECT_EQ(lora.optimizer_bytes, 8 * adapter);
+  EXPECT_EQ(lora.gradient_bytes, 4 * adapter) << "micro-batches are summed";
+  // 64 texts of 1,024 tokens, 64 layers with 8 heads of 128 for keys and for values, in bf16.
+  const int64_t wanted = int64_t{64} * 1024 * 64 * 2 * 8 * 128 * 2;
+  const int64_t state = lora.drawing_total_bytes() - lora.drawing_bytes;
+  EXPECT_EQ(lora.drawing_bytes, std::min(wanted, (h100.device_bytes - state) / 2));
+  EXPECT_LT(lora.drawing_bytes, wanted) << "the engine draws fewer texts together";
+  EXPECT_LE(lora.drawing_total_bytes(), h100.device_bytes);
+  EXPECT_LE(lora.learning_total_bytes(), h100.device_bytes);
+  const Machine& rtx5090 = *known_machine("rtx5090");
+  const MemoryPlan qlora = plan_on(rtx5090, learning_from_rewards("qlora"));
+  EXPECT_LE(qlora.drawing_total_bytes(), rtx5090.device_bytes);
+  EXPECT_LE(qlora.learning_total_bytes(), rtx5090.device_bytes);
+  EXPECT_GT(plan_on(rtx5090, learning_from_rewards("lora")).total_bytes(), rtx5090.device_bytes);
+}
+
+TEST(LearningFromRewards, CountsTextsAndTheReference) {
+  const auto model = *known_model("Qwen/Qwen2.5-0.5B");
+  Machine machine{.devices = 1, .device_bytes = int64_t{1} << 40};
+  settings::TrainSettings settings = learning_from_rewards("full");
+  EstimateRequest request = request_in(settings, machine, "bf16");
+  const MemoryPlan plan = estimate_memory(model, request);
+  EXPECT_EQ(plan.reference_bytes, 0);
+  EXPECT_EQ(plan.drawing_bytes, int64_t{64} * 1024 * 24 * 2 * 2 * 64 * 2);
+  request.batch_rows = 8;
+  request.texts_of_row = 0;
+  EXPECT_EQ(estimate_memory(model, request).activation_bytes, plan.activation_bytes)
+      << "a problem is as many rows as it has texts";
+  settings.policy.kl_beta = 0.1;
+  const MemoryPlan held = estimate_memory(model, request_in(settings, machine, "bf16"));
+  EXPECT_EQ(held.reference_bytes, 2 * count_parameters(model));
+  EXPECT_EQ(held.total_bytes(), plan.total_bytes() + held.reference_bytes);
+  settings.tuning.mode = "lora";
+  EXPECT_EQ(estimate_memory(model, request_in(settings, machine, "bf16")).reference_bytes, 0)
+      << "the base is in memory";
+  settings.policy.reference = "another/model";
+  EXPECT_GT(estimate_memory(model, request_in(settings, machine, "bf16")).reference_bytes, 0);
 }
 
 TEST(MemoryEstimate, RefusesWhatItDoesNotKnow) {

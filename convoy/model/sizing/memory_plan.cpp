@@ -80,16 +80,25 @@ int64_t plan_activations(const MemoryQuestion& question, MemoryPlan& plan) {
 }  // namespace
 
 int64_t MemoryPlan::total_bytes() const {
-  return program_bytes + weight_bytes + packed_bytes + gradient_bytes + optimizer_bytes +
-         exchange_bytes + std::max(activation_bytes + head_bytes, drawing_bytes);
+  return std::max(drawing_total_bytes(), learning_total_bytes());
+}
+
+int64_t MemoryPlan::drawing_total_bytes() const {
+  return program_bytes + weight_bytes + reference_bytes + packed_bytes + gradient_bytes +
+         optimizer_bytes + exchange_bytes + drawing_bytes;
+}
+
+int64_t MemoryPlan::learning_total_bytes() const {
+  return drawing_total_bytes() - drawing_bytes + activation_bytes + head_bytes;
 }
 
 std::string MemoryPlan::text() const {
   const int64_t learning_bytes = activation_bytes + head_bytes;
   const bool draws_more = drawing_bytes > learning_bytes;
-  const std::array<std::pair<const char*, int64_t>, 9> parts = {
+  const std::array<std::pair<const char*, int64_t>, 10> parts = {
       {{"program", program_bytes},
        {"weights", weight_bytes},
+       {"reference", reference_bytes},
        {"packed copies", packed_bytes},
        {"gradients", gradient_bytes},
        {"optimizer", optimizer_bytes},
@@ -104,11 +113,10 @@ std::string MemoryPlan::text() const {
     text += fmt::format("{}{} {}", std::exchange(sign, " + "), telemetry::bytes_text(bytes), name);
   }
   if (drawing_bytes == 0) return text;
-  const int64_t others = total_bytes() - std::max(learning_bytes, drawing_bytes);
   return text + (draws_more ? fmt::format("; {} while it learns from them",
-                                          telemetry::bytes_text(others + learning_bytes))
+                                          telemetry::bytes_text(learning_total_bytes()))
                             : fmt::format("; {} while texts are drawn, {} of them keys and values",
-                                          telemetry::bytes_text(others + drawing_bytes),
+                                          telemetry::bytes_text(drawing_total_bytes()),
                                           telemetry::bytes_text(drawing_bytes)));
 }
 
@@ -119,6 +127,7 @@ nlohmann::ordered_json MemoryPlan::to_json() const {
       {"optimizer_bytes", optimizer_bytes},   {"exchange_bytes", exchange_bytes},
       {"activation_bytes", activation_bytes}, {"head_bytes", head_bytes},
       {"total_bytes", total_bytes()}};
+  if (reference_bytes > 0) json["reference_bytes"] = reference_bytes;
   if (drawing_bytes > 0) json["drawing_bytes"] = drawing_bytes;
   return json;
 }
@@ -127,6 +136,7 @@ MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& shari
   const int owners = sharing.cuts_states ? question.ranks : 1;
   const bool on_cpu = question.shape.on_cpu;
   MemoryPlan plan{.program_bytes = question.program_bytes,
+                  .reference_bytes = question.replicas * question.reference_bytes,
                   .drawing_bytes = question.replicas * question.drawing_bytes};
   // One rank with one micro-batch a step keeps gradients in the type in which backward made them.
   const bool is_alone = sharing.strategy == "none" && !question.accumulates;
@@ -181,6 +191,11 @@ MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& shari
   for (int64_t* part : {&plan.weight_bytes, &plan.packed_bytes, &plan.gradient_bytes,
                         &plan.optimizer_bytes, &plan.activation_bytes, &plan.head_bytes})
     *part *= question.replicas;
+  if (question.device_bytes > 0) {
+    const int64_t state_bytes = plan.drawing_total_bytes() - plan.drawing_bytes;
+    plan.drawing_bytes =
+        std::min(plan.drawing_bytes, std::max<int64_t>(question.device_bytes - state_bytes, 0) / 2);
+  }
   return plan;
 }
 

@@ -19,9 +19,10 @@ namespace convoy::sizing {
 inline constexpr int64_t kStepCodeBytes = int64_t{10} << 20;
 
 struct MemoryPlan {
-  int64_t program_bytes = 0;  // code, libraries, data: what the process held before the model
-  int64_t weight_bytes = 0;   // values that stay
-  int64_t packed_bytes = 0;   // copies of frozen weights, packed for products of few tokens
+  int64_t program_bytes = 0;    // code, libraries, data: what the process held before the model
+  int64_t weight_bytes = 0;     // values that stay
+  int64_t reference_bytes = 0;  // a reference model beside the one that trains
+  int64_t packed_bytes = 0;     // copies of frozen weights, packed for products of few tokens
   // Gradients are fp32. Where nothing is summed, they have the type of the weights, and only the
   // part counts that exceeds the activations that backward frees meanwhile.
   int64_t gradient_bytes = 0;
@@ -34,6 +35,8 @@ struct MemoryPlan {
   int64_t drawing_bytes = 0;
 
   int64_t total_bytes() const;
+  int64_t drawing_total_bytes() const;   // while texts are drawn
+  int64_t learning_total_bytes() const;  // while the model learns from them
   // "1.9 GiB = 210 MiB program + 988 MiB weights + ..."; parts that are nothing are left out. Where
   // texts are drawn, the other half of a step and its bytes follow.
   std::string text() const;
@@ -65,7 +68,11 @@ struct MemoryQuestion {
   // Block inputs that recomputation keeps are kept on the host although the model is on a device.
   bool offloads_inputs = false;
   int64_t program_bytes = 0;
-  int64_t drawing_bytes = 0;  // as in MemoryPlan
+  int64_t reference_bytes = 0;  // as in MemoryPlan
+  int64_t drawing_bytes = 0;    // keys and values of as many texts as may be drawn together
+  // Memory of the device; 0 = unknown. Keys and values take at most half of what the state leaves
+  // of it: with less, fewer texts are drawn together.
+  int64_t device_bytes = 0;
 };
 
 // The state that ranks share under a strategy: each rank holds a piece of the state that is cut,

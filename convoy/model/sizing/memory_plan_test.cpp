@@ -144,5 +144,35 @@ TEST(MemoryPlan, TheLargerHalfOfAStepThatDrawsTextsCounts) {
   EXPECT_EQ(more.to_json()["drawing_bytes"], learning + 100);
 }
 
+// With less memory the engine draws fewer texts together.
+TEST(MemoryPlan, KeysAndValuesOfTextsTakeHalfOfWhatTheStateLeaves) {
+  MemoryQuestion question;
+  question.shape.vocab = 1;
+  question.program_bytes = 300;
+  question.reference_bytes = 100;
+  question.drawing_bytes = 1000;
+  const auto drawing = [&](int64_t device_bytes) {
+    question.device_bytes = device_bytes;
+    return plan_memory(question, {}).drawing_bytes;
+  };
+  EXPECT_EQ(drawing(0), 1000) << "unknown";
+  EXPECT_EQ(drawing(3000), 1000);
+  EXPECT_EQ(drawing(1000), 300);
+  EXPECT_EQ(drawing(200), 0);
+}
+
+TEST(MemoryPlan, AReferenceIsAPartOfIt) {
+  MemoryQuestion question;
+  question.shape.vocab = 1;
+  const MemoryPlan plain = plan_memory(question, {});
+  question.reference_bytes = 5 << 20;
+  question.replicas = 2;
+  const MemoryPlan held = plan_memory(question, {});
+  EXPECT_EQ(held.total_bytes(), plain.total_bytes() + (10 << 20));
+  EXPECT_NE(held.text().find("10 MiB reference"), std::string::npos) << held.text();
+  EXPECT_EQ(held.to_json()["reference_bytes"], 10 << 20);
+  EXPECT_FALSE(plain.to_json().contains("reference_bytes"));
+}
+
 }  // namespace
 }  // namespace convoy::sizing

@@ -40,6 +40,12 @@ EstimateRequest request_in(const settings::TrainSettings& settings, const Machin
       .pages_moments = train.optim.starts_with("paged_"),
       .offloads_inputs = train.activation_offload == "cpu",
       .hardware = machine.hardware};
+  if (settings.task_facts().data == settings::TaskData::Rollouts) {
+    request.texts_of_row = settings.rollout.samples;
+    request.micro_batches = train.grad_accum.value.value_or(1);
+    request.keeps_reference = settings.keeps_reference();
+    request.device_bytes = machine.device_bytes;
+  }
   const config::NameList& targets = settings.tuning.lora.target_modules;
   if (targets.names != std::vector<std::string>{"auto"} &&
       targets.names != std::vector<std::string>{"all-linear"})

@@ -39,20 +39,31 @@ int64_t most_rows_of(const architecture::DecoderSpec& model, int64_t device_byte
 }  // namespace
 
 std::string MemoryFit::text() const {
+  const bool draws = request.texts_of_row > 0;
   const std::string rows =
-      fmt::format("{} of {} tokens", counted(request.batch_rows, "row"), request.row_tokens);
+      draws
+          ? fmt::format("{} of {} texts of {} tokens", counted(request.batch_rows, "problem"),
+                        request.texts_of_row, request.row_tokens)
+          : fmt::format("{} of {} tokens", counted(request.batch_rows, "row"), request.row_tokens);
+  const std::string halves =
+      draws ? fmt::format(": {} while texts are drawn, {} while it learns from them",
+                          telemetry::bytes_text(memory.drawing_total_bytes()),
+                          telemetry::bytes_text(memory.learning_total_bytes()))
+            : "";
   const std::string room =
       most_rows > 0
-          ? fmt::format("{} at most", counted(most_rows, "row fits", "rows fit"))
-          : std::string(
-                "not even one row fits: lower model.max_seq_len, set "
+          ? fmt::format("{} at most", draws ? counted(most_rows, "problem fits", "problems fit")
+                                            : counted(most_rows, "row fits", "rows fit"))
+          : fmt::format(
+                "not even one {} fits: lower {}model.max_seq_len, set "
                 "train.gradient_checkpointing: true, train with tuning.mode: qlora, or share the "
-                "state over more devices (parallel.strategy: zero3)");
+                "state over more devices (parallel.strategy: zero3)",
+                draws ? "problem" : "row", draws ? "rollout.samples or " : "");
   const std::string& strategy = request.sharing.strategy;
-  return fmt::format("memory by formula, {}: {} of {}{} with {} a micro-batch{}; {}", machine.words,
-                     telemetry::bytes_text(memory.total_bytes()),
+  return fmt::format("memory by formula, {}: {} of {}{} with {} a micro-batch{}{}; {}",
+                     machine.words, telemetry::bytes_text(memory.total_bytes()),
                      telemetry::bytes_text(machine.device_bytes),
-                     strategy == "none" ? "" : " under " + strategy, rows,
+                     strategy == "none" ? "" : " under " + strategy, rows, halves,
                      fits() ? "" : ", which does not fit", room);
 }
 

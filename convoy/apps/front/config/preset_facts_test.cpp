@@ -110,6 +110,24 @@ TEST(MemoryFit, IsSaidOfGuidesModelsAndMachines) {
   const ScriptEnd preset = check("--preset rtx4090x2");
   EXPECT_NE(preset.out.find("memory by formula, 2x RTX 4090, 24 GB each: "), std::string::npos)
       << preset.out;
+  // As docs/how-to/learn-from-rewards.md has them.
+  for (const auto& [name, said] : {std::pair("h100",
+                                             "one H100, 80 GB: 72.16 GiB of 79.65 GiB with 1 "
+                                             "problem of 8 texts of 1024 tokens a micro-batch: "
+                                             "71.63 GiB while texts are drawn, 72.16 GiB while it "
+                                             "learns from them; 1 problem fits at most"),
+                                   std::pair("rtx5090",
+                                             "one RTX 5090, 32 GB: 30.63 GiB of 31.84 GiB with 1 "
+                                             "problem of 8 texts of 1024 tokens a micro-batch: "
+                                             "26.96 GiB while texts are drawn, 30.63 GiB while it "
+                                             "learns from them; 1 problem fits at most")}) {
+    const ScriptEnd rewards = check(fmt::format("--preset {}", name));
+    EXPECT_EQ(rewards.code, 0) << rewards.out;
+    EXPECT_NE(rewards.out.find(said), std::string::npos) << rewards.out;
+  }
+  const ScriptEnd many = check("--preset rtx5090 tuning.mode=lora");
+  EXPECT_NE(many.out.find("not even one problem fits: lower rollout.samples or"), std::string::npos)
+      << many.out;
   EXPECT_EQ(check("model.name=unknown/model --hardware h100x2").out.find("memory by formula"),
             std::string::npos);
 }
