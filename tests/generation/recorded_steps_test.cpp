@@ -93,6 +93,33 @@ TEST_F(RecordedSteps, GiveTheTokensOfStepsByThemselves) {
   }
 }
 
+// Steps whose logits are divided by a temperature upload one more table, so a recording of steps
+// without it is not theirs.
+TEST_F(RecordedSteps, AtATemperatureHaveTablesOfTheirOwn) {
+  std::vector<std::vector<generate::Completion>> of_steps[2];
+  for (const bool records : {false, true}) {
+    generate::Engine engine(
+        *model_, *tokenizer_,
+        {.max_rows = 3, .longest_row_tokens = 600, .reads_late = true, .records_steps = records});
+    for (const bool at_temperature : {false, true, false}) {
+      std::vector<generate::Request> asked = requests();
+      asked[1].wants_logprobs = true;
+      asked[1].logprobs_at_temperature = at_temperature;
+      of_steps[records].push_back(generate::answer_all(engine, asked));
+    }
+  }
+  for (size_t turn = 0; turn < of_steps[0].size(); ++turn)
+    for (size_t row = 0; row < of_steps[0][turn].size(); ++row) {
+      const generate::Completion& wanted = of_steps[0][turn][row];
+      const generate::Completion& found = of_steps[1][turn][row];
+      EXPECT_EQ(found.token_ids, wanted.token_ids) << turn << " " << row;
+      ASSERT_EQ(found.logprobs.size(), wanted.logprobs.size()) << turn << " " << row;
+      for (size_t at = 0; at < found.logprobs.size(); ++at)
+        EXPECT_NEAR(found.logprobs[at], wanted.logprobs[at], 1e-5) << turn << " " << row;
+    }
+  EXPECT_NE(of_steps[0][0][1].logprobs, of_steps[0][1][1].logprobs) << "the temperature counts";
+}
+
 // The attention of these models reads the lengths of rows on the host, where a recording would not
 // see them change.
 void expect_no_recording(const std::string& golden_model) {

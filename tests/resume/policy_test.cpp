@@ -80,6 +80,13 @@ void expect_same_rollouts(const TrainFixture& fixture, const std::string& wanted
   EXPECT_TRUE(rollouts_of(fixture, wanted) == rollouts_of(fixture, found));
 }
 
+std::vector<nlohmann::json> steps_of(const TrainFixture& fixture, const std::string& name) {
+  std::vector<nlohmann::json> steps;
+  for (const auto& event : telemetry::read_events(fixture.run_folder(name) / "events.jsonl"))
+    if (event["event"] == "step") steps.push_back(event);
+  return steps;
+}
+
 class PolicyRuns : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(PolicyRuns, EngineAndTrainerAgreeToTheBit) {
@@ -105,6 +112,33 @@ TEST_P(PolicyRuns, EngineAndTrainerAgreeToTheBit) {
   EXPECT_EQ(row["rewards"].size(), 2u);
   EXPECT_EQ(row["reward"], row["rewards"]["command"]);
   EXPECT_EQ(row["tokens"].size(), row["prompt_tokens"].get<size_t>() + row["logprobs"].size());
+}
+
+// Engine, trainer and reference have the temperature of the draws. The model starts as its own
+// reference: a new adapter changes nothing, and a whole model has a second copy beside it.
+TEST_P(PolicyRuns, AgreeToTheBitAtTemperaturesWithTheirReferenceBesideThem) {
+  const TrainFixture fixture;
+  for (const char* const temperature : {"0.7", "1.3"}) {
+    const Ended ended = fixture.run(
+        temperature,
+        policy_settings(fixture,
+                        {std::string("tuning.mode=") + GetParam(), "policy.kl_beta=0.05",
+                         fmt::format("rollout.temperature={}", temperature), "rollout.top_p=0.95",
+                         "train.steps=3", "train.final_eval=false", "train.eval_strategy=no"}));
+    ASSERT_EQ(ended.status, 0) << ended.errors;
+    const std::vector<nlohmann::json> steps = steps_of(fixture, temperature);
+    ASSERT_EQ(steps.size(), 3u);
+    for (const nlohmann::json& step : steps) {
+      EXPECT_EQ(step.at("kl_engine_trainer"), 0.0) << step;
+      EXPECT_EQ(step.at("logprob_difference"), 0.0) << step;
+      EXPECT_EQ(step.at("sampling/importance_sampling_ratio/mean"), 1.0) << step;
+    }
+    EXPECT_EQ(steps.front().at("kl"), 0.0) << steps.front();
+    EXPECT_GT(steps.back().at("kl").get<double>(), 0) << steps.back();
+    const bool is_copied = std::string(GetParam()) == "full";
+    EXPECT_EQ(ended.errors.find("a second model of") != std::string::npos, is_copied)
+        << ended.errors;
+  }
 }
 
 TEST_P(PolicyRuns, KilledAtRandomMomentsTheyEqualUnbrokenOnes) {
@@ -287,6 +321,44 @@ TEST(PolicyReferences, HaveTheTokensOfTheModelUnderAnEosOfTheRun) {
                                        "policy.reference=" + model, "data.eos_token=<|endoftext|>",
                                        "train.steps=1", "train.final_eval=false"}));
   EXPECT_EQ(ended.status, 0) << ended.errors;
+}
+
+// The reference of a whole model is the model that the run started from: a run that goes on takes
+// it from the same folder, and says when the folder is another one by now.
+TEST(PolicyReferences, OfAWholeModelStayWhereTheRunStarted) {
+  const TrainFixture fixture;
+  const fs::path model = fixture.rows().parent_path() / "model";
+  fs::copy(fs::path(std::getenv("CONVOY_SOURCE_DIR")) / "examples/tally-3m", model,
+           fs::copy_options::recursive);
+  const Settings settings = policy_settings(
+      fixture, {"tuning.mode=full", "policy.kl_beta=0.1", "model.name=" + model.string(),
+                "train.steps=4", "train.final_eval=false", "train.eval_strategy=no"});
+  ASSERT_EQ(fixture.run("unbroken", settings).status, 0);
+  const Ended stopped = fixture.run("stopped", settings + Settings{"train.steps=2"});
+  ASSERT_EQ(stopped.status, 0) << stopped.errors;
+  const Ended resumed = fixture.run("stopped", settings);
+  ASSERT_EQ(resumed.status, 0) << resumed.errors;
+  EXPECT_NE(resumed.errors.find("resuming at step 2"), std::string::npos) << resumed.errors;
+  expect_same_rollouts(fixture, "unbroken", "stopped");
+  const std::vector<nlohmann::json> steps = steps_of(fixture, "stopped");
+  EXPECT_GT(steps.back().at("kl").get<double>(), 0) << steps.back();
+
+  // A folder named beside it is watched in the same way.
+  const fs::path other = fixture.rows().parent_path() / "other";
+  fs::copy(model, other, fs::copy_options::recursive);
+  const Settings beside = settings + Settings{"policy.reference=" + other.string()};
+  ASSERT_EQ(fixture.run("beside", beside + Settings{"train.steps=2"}).status, 0);
+  for (const auto& [changed, name, go_on] :
+       {std::tuple(model, "stopped", settings), std::tuple(other, "beside", beside)}) {
+    std::string weights = read_file(changed / "model.safetensors");
+    weights.back() = static_cast<char>(weights.back() ^ 1);
+    write_file_atomic(changed / "model.safetensors", weights);
+    const Ended refused = fixture.run(name, go_on + Settings{"train.steps=6"});
+    EXPECT_NE(refused.status, 0) << name;
+    EXPECT_NE(refused.errors.find("made with other settings"), std::string::npos) << refused.errors;
+    EXPECT_NE(refused.errors.find(changed == model ? "model" : "objective"), std::string::npos)
+        << refused.errors;
+  }
 }
 
 // Several steps learn from the same texts, held near a reference. A checkpoint between them goes on

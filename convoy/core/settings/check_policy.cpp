@@ -122,11 +122,6 @@ class PolicyCheck {
           fmt::format("{} tokens of a text leave no room for its problem in model.max_seq_len {}",
                       rollout.max_new_tokens, settings_.model.max_seq_len),
           "raise model.max_seq_len, or lower it");
-    if (rollout.temperature != 1)
-      refuse("rollout.temperature",
-             fmt::format("texts are drawn from the distribution that is learnt, found {:g}",
-                         rollout.temperature),
-             "write 1, or leave it out");
     if (settings_.data.bad_rows == "replace")
       refuse("data.bad_rows", "problems are read as they are, found replace", "error or skip");
   }
@@ -147,10 +142,6 @@ class PolicyCheck {
                "set policy.kl_beta, or remove it");
       return;
     }
-    if (settings_.tuning.mode == "full" && policy.reference == "base")
-      refuse("policy.kl_beta", "a model that trains as a whole keeps no reference beside it",
-             "name the reference's folder: policy.reference=FOLDER (a second copy), or train an "
-             "adapter");
     if (policy.reference == "start")
       refuse("policy.reference",
              "the adapter that training continues is not kept beside the one that trains",

@@ -18,13 +18,17 @@ TEST(PolicySettings, GrpoRefusesWhatItWouldIgnoreByName) {
   EXPECT_EQ(refused({"train.loss=dr_grpo", "policy.inner_steps=4", "rollout.samples=16",
                      "train.metric_for_best_model=eval_accuracy"}),
             "");
+  EXPECT_EQ(refused({"rollout.temperature=0.7", "rollout.top_p=0.9", "rollout.top_k=50",
+                     "rollout.min_p=0.02"}),
+            "");
   for (const auto& [given, said] : std::vector<std::pair<std::string, std::string>>{
            {"train.packing=true", "train.packing: task grpo"},
            {"data.split.val_ratio=0.1", "data.split.val_ratio: task grpo"},
            {"generation.temperature=1", "generation.temperature: task grpo"},
            {"train.neftune_noise_alpha=5", "train.neftune_noise_alpha: task grpo"},
            {"tuning.lora.dropout=0.3", "tuning.lora.dropout: task grpo"},
-           {"rollout.temperature=0.7", "rollout.temperature: task grpo"},
+           {"rollout.temperature=0", "rollout.temperature"},
+           {"rollout.top_p=0", "rollout.top_p"},
            {"rollout.max_new_tokens=100000", "leave no room for its problem"},
            {"train.batch_size=auto", "train.batch_size: task grpo"},
            {"train.grad_accum=auto", "train.grad_accum: task grpo"},
@@ -40,9 +44,8 @@ TEST(PolicySettings, GrpoRefusesWhatItWouldIgnoreByName) {
            {"rejection.samples=3", "rejection.samples applies only to task rejection"},
            {"preference.beta=0.3", "preference.beta applies only to task"}})
     EXPECT_NE(refused({given}).find(said), std::string::npos) << given << ": " << refused({given});
-  EXPECT_NE(refused({"tuning.mode=full", "policy.kl_beta=0.1"}).find("policy.kl_beta: task grpo"),
-            std::string::npos);
-  EXPECT_EQ(refused({"tuning.mode=lora", "policy.kl_beta=0.1"}), "");
+  for (const char* const mode : {"tuning.mode=full", "tuning.mode=lora"})
+    EXPECT_EQ(refused({mode, "policy.kl_beta=0.1"}), "");
   EXPECT_NE(
       refused({"policy.loss=cispo", "policy.clip_low=0.1"}).find("policy.clip_low: task grpo"),
       std::string::npos);

@@ -81,6 +81,9 @@ struct RolloutSettings {
   int64_t samples = 8;
   int64_t max_new_tokens = 256;
   double temperature = 1;
+  double top_p = 1;
+  int64_t top_k = 0;
+  double min_p = 0;
   config::NameList stop;
   std::string prompt;
   std::string chat = "auto";
@@ -94,7 +97,17 @@ struct RolloutSettings {
         .at_most(4096);
     visit("max_new_tokens", max_new_tokens, "longest text in tokens").at_least(1);
     visit("temperature", temperature, "of the draws, and of the distribution that is learnt")
-        .above(0);
+        .above(0)
+        .at_most(100);
+    visit("top_p", top_p,
+          "draws from the smallest set of likeliest tokens with at least this share; "
+          "log-probabilities stay those of all tokens")
+        .above(0)
+        .at_most(1);
+    visit("top_k", top_k, "draws from this many likeliest tokens; 0 = all").at_least(0);
+    visit("min_p", min_p, "draws from tokens with at least this share of the likeliest one's")
+        .at_least(0)
+        .at_most(1);
     visit("stop", stop, "strings that end a text");
     visit("prompt", prompt,
           "file of the prompt, as `convoy process` reads it; empty = the problem alone");
@@ -112,6 +125,7 @@ struct PolicySettings {
   std::string loss = "dapo";
   double clip_low = 0.2;
   double clip_high = 0.2;
+  double importance_cap = 3;
   double kl_beta = 0;
   std::string reference = "base";
   std::string scale_rewards = "auto";
@@ -126,14 +140,17 @@ struct PolicySettings {
     visit("clip_high", clip_high,
           "a ratio above 1 plus this brings no gradient; cispo: counts as 1 plus this")
         .at_least(0);
+    visit("importance_cap", importance_cap,
+          "most weight of a token by its probability under the trainer over that under the engine, "
+          "where the two differ (GPUs; on CPUs the weight is 1); 0 = no weight")
+        .at_least(0);
     visit("kl_beta", kl_beta,
           "weight of the divergence from the reference (k3 estimate, arXiv 2402.03300; rloo: "
           "the logarithm of the ratio, taken from the reward); 0 = none")
         .at_least(0);
-    visit(
-        "reference", reference,
-        "the model that the divergence is measured from: base = model.name without an adapter, or "
-        "a model folder");
+    visit("reference", reference,
+          "the model that the divergence is measured from: base = model.name without an adapter (a "
+          "second copy where the whole model trains), or a model folder (a second model)");
     visit(
         "scale_rewards", scale_rewards,
         "divide advantages by the standard deviation of the rewards of their group, of the batch, "

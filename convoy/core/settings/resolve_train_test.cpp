@@ -610,6 +610,7 @@ TEST(TrainSettings, KeysOfOtherTrainersOfPreferencesAreHinted) {
            {"beta=0.04", "of task grpo it is policy.kl_beta"},
            {"train.loss_type=dr_grpo", "of task grpo it is policy.loss"},
            {"epsilon_high=0.28", "policy.clip_high"},
+           {"vllm_importance_sampling_clip_max=2", "policy.importance_cap"},
            {"train.num_iterations=2", "policy.inner_steps"},
            {"reward_funcs=[f]", "reward"},
            {"rejection.max_new_tokens=64", "rejection.max_tokens"}})

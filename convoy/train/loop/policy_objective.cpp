@@ -22,6 +22,7 @@ enum PolicyFigure {
   DivergenceSum,
   EngineDivergence,
   EngineDifference,
+  ImportanceSum,
   NumLearntTokens,
   NumPolicyFigures
 };
@@ -43,6 +44,9 @@ at::Tensor token_figures(const objectives::PolicyTokens& tokens,
   sums[DivergenceSum] = losses.divergence_T.defined() ? losses.divergence_T.sum() : none;
   sums[EngineDivergence] = objectives::k3_divergence(difference_T).sum();
   sums[EngineDifference] = difference_T.abs().sum();
+  sums[ImportanceSum] = losses.importance_T.defined()
+                            ? losses.importance_T.sum()
+                            : none + static_cast<double>(difference_T.numel());
   sums[NumLearntTokens] = none + static_cast<double>(difference_T.numel());
   return at::stack(sums);
 }
@@ -120,6 +124,10 @@ void PolicyObjective::draw() {
     for (const int64_t problem : plan_.rows(turn.position, number, rank_))
       problems.push_back(problem);
   rollouts_ = source_.draw(turn, problems);
+  // A run that goes on between two steps on the same texts has only the engine's log-probabilities
+  // left of the model before the first one; on CPUs they are its own.
+  if (!turn.begins)
+    for (Rollout& rollout : rollouts_) rollout.started = rollout.drawn;
   CONVOY_INVARIANT(std::ssize(rollouts_) == std::ssize(problems) * rollout_.samples,
                    "{} rollouts of {} problems", rollouts_.size(), problems.size());
   group_.wait_for_all();  // a rank may draw for longer than a collective waits
@@ -180,8 +188,8 @@ void PolicyObjective::count(const std::vector<RolloutSummary>& all,
   if (flops_) totals_.flops = flops_(learnt_rows, learnt_tokens);
 }
 
-std::vector<Rollout> PolicyObjective::rollouts_of(int64_t micro_batch) const {
-  std::vector<Rollout> learnt;
+std::vector<size_t> PolicyObjective::places_of(int64_t micro_batch) const {
+  std::vector<size_t> learnt;
   int64_t before = 0;
   for (int64_t number = 0; number < micro_batch; ++number)
     before += std::ssize(plan_.rows(position(), number, rank_));
@@ -189,14 +197,17 @@ std::vector<Rollout> PolicyObjective::rollouts_of(int64_t micro_batch) const {
   for (int64_t at = before * rollout_.samples; at < (before + groups) * rollout_.samples; ++at)
     if (const Rollout& rollout = rollouts_[static_cast<size_t>(at)];
         is_learnt(rollout.is_truncated, rollout.advantage))
-      learnt.push_back(rollout);
+      learnt.push_back(static_cast<size_t>(at));
   return learnt;
 }
 
 MicroBatchPosition PolicyObjective::take() {
   if (step() / policy_.inner_steps != drawn_turn_) draw();
   const int64_t number = taken_ % micro_batches_per_step();
-  batch_rollouts_ = rollouts_of(number);
+  is_first_step_ = step() % policy_.inner_steps == 0;
+  batch_places_ = places_of(number);
+  batch_rollouts_.clear();
+  for (const size_t place : batch_places_) batch_rollouts_.push_back(rollouts_[place]);
   std::vector<data::EncodedRow> rows;
   std::vector<int64_t> all;
   for (const Rollout& rollout : batch_rollouts_) {
@@ -213,15 +224,35 @@ MicroBatchPosition PolicyObjective::take() {
   return batch_->place;
 }
 
-// The passes draw no dropout and no noise: the model that learns is the one that drew the texts.
+// The log-probabilities of the micro-batch before the first step on its texts. They are kept for
+// further steps, which waits for the device.
+at::Tensor PolicyObjective::started(const at::Tensor& log_probability_N) {
+  if (!is_first_step_)
+    return tensor_of(batch_rollouts_, &Rollout::started, log_probability_N.device());
+  if (policy_.inner_steps > 1) {
+    const at::Tensor found = log_probability_N.detach().to(at::kCPU, at::kFloat);
+    const float* next = found.const_data_ptr<float>();
+    for (const size_t place : batch_places_) {
+      Rollout& rollout = rollouts_[place];
+      rollout.started.assign(next, next + rollout.text_tokens());
+      next += rollout.text_tokens();
+    }
+  }
+  return log_probability_N.detach();
+}
+
+// The passes draw no dropout and no noise, and have the temperature of the draws: the distribution
+// that learns is the one that the texts were drawn from.
 MicroBatchLoss PolicyObjective::loss(const PassOptions& options) {
   PassOptions exact = options;
   exact.draw_key.reset();
   exact.noise_alpha = 0;
+  exact.temperature = rollout_.temperature;
   return loss_of_tokens(model_, *batch_, exact, [this](const at::Tensor& log_probability_N) {
     const at::Device device = log_probability_N.device();
     objectives::PolicyTokens tokens{.log_probability_T = log_probability_N,
                                     .drawn_T = tensor_of(batch_rollouts_, &Rollout::drawn, device),
+                                    .started_T = started(log_probability_N),
                                     .reference_T = {},
                                     .starts = {0},
                                     .advantage_R = {}};
@@ -245,6 +276,7 @@ std::map<std::string, double> PolicyObjective::step_figures(const std::vector<do
   named["clip_ratio"] = mean(NumClippedTokens);
   named["kl_engine_trainer"] = mean(EngineDivergence);
   named["logprob_difference"] = mean(EngineDifference);
+  named["sampling/importance_sampling_ratio/mean"] = mean(ImportanceSum);
   if (policy_.kl_beta > 0) named["kl"] = mean(DivergenceSum);
   return named;
 }

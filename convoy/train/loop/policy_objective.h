@@ -58,7 +58,9 @@ class PolicyObjective : public TrainingObjective {
   bool is_masked(bool is_truncated) const;
   // False: the rollout brings no gradient, so its passes are left out.
   bool is_learnt(bool is_truncated, double advantage) const;
-  std::vector<Rollout> rollouts_of(int64_t micro_batch) const;
+  // Places in `rollouts_` that a micro-batch learns from.
+  std::vector<size_t> places_of(int64_t micro_batch) const;
+  at::Tensor started(const at::Tensor& log_probability_N);
 
   nn::CausalLm& model_;
   const data::BatchPlan& plan_;
@@ -77,6 +79,8 @@ class PolicyObjective : public TrainingObjective {
   // The micro-batch taken last.
   std::optional<MicroBatch> batch_;
   std::vector<Rollout> batch_rollouts_;
+  std::vector<size_t> batch_places_;  // where `rollouts_` has them
+  bool is_first_step_ = true;         // the batch is in the first step on its texts
 };
 
 }  // namespace convoy::train

@@ -23,7 +23,9 @@ struct Rollout {
   int64_t sample = 0;             // number within the problem's group
   std::vector<int32_t> ids = {};  // the prompt, then the text
   int64_t prompt_tokens = 0;
-  std::vector<float> drawn = {};      // under the model that drew the text
+  std::vector<float> drawn = {};  // under the model that drew the text
+  // Under the model that trains, before its first step on the text; set by the objective.
+  std::vector<float> started = {};
   std::vector<float> reference = {};  // under the reference; empty: there is none
   std::vector<double> rewards = {};   // one for each of RolloutSource::reward_names()
   double reward = 0;                  // their weighted sum

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The formulas come from the papers (settings/policy_settings.h names them). r is the ratio of the
-// probabilities under the model that trains and the model that drew the texts, A the advantage.
+// probabilities under the model that trains and the same model before its first step on the texts,
+// which on CPUs is the model that drew them, A the advantage.
 // NOTES.md says where TRL 1.16 differs.
 #include "convoy/train/objectives/policy_loss.h"
 
@@ -108,6 +109,20 @@ Clipped of_sequences(const settings::PolicySettings& settings,
   return clipped_ratio(settings, log_ratio_R.exp(), on_device_of(log_ratio_T, advantage_R));
 }
 
+// Undefined where no factor can differ from 1.
+Tensor importance_of(const settings::PolicySettings& settings, const PolicyTokens& tokens) {
+  if (!tokens.started_T.defined() || settings.importance_cap == 0) return {};
+  return (tokens.started_T - tokens.drawn_T).exp().clamp_max(settings.importance_cap);
+}
+
+// The mean factor of each rollout's tokens; exactly 1 where all are 1.
+Tensor mean_importance(const Tensor& importance_T, const std::vector<int64_t>& lengths) {
+  std::vector<double> counts;
+  for (const int64_t length : lengths)
+    counts.push_back(static_cast<double>(std::max<int64_t>(length, 1)));
+  return sums_of(importance_T, lengths) / on_device_of(importance_T, counts);
+}
+
 Tensor repeated(const Tensor& values_R, const std::vector<int64_t>& lengths) {
   if (lengths.empty()) return values_R;
   std::vector<Tensor> values_T;
@@ -160,7 +175,8 @@ PolicyLosses policy_losses(const settings::PolicySettings& settings, const Polic
   check(tokens);
   const PolicyLossFacts& facts = settings::policy_loss_named(settings.loss);
   const std::vector<int64_t> lengths = lengths_of(tokens.starts);
-  const Tensor log_ratio_T = tokens.log_probability_T - tokens.drawn_T;
+  const Tensor log_ratio_T =
+      tokens.log_probability_T - (tokens.started_T.defined() ? tokens.started_T : tokens.drawn_T);
   // The share of a token in the sum: one over its rollout's tokens where rollouts count alike.
   Tensor weight_T;
   if (facts.divisor == PolicyDivisor::Rollouts)
@@ -171,13 +187,17 @@ PolicyLosses policy_losses(const settings::PolicySettings& settings, const Polic
 
   PolicyLosses losses;
   losses.ratio_T = log_ratio_T.detach().exp();
+  losses.importance_T = importance_of(settings, tokens);
+  const bool corrects = losses.importance_T.defined();
   if (facts.weighs_sequences) {
     const Clipped clipped_R = of_sequences(settings, tokens.advantage_R, log_ratio_T, lengths);
-    losses.sum = clipped_R.loss.sum();
+    losses.sum =
+        (corrects ? clipped_R.loss * mean_importance(losses.importance_T, lengths) : clipped_R.loss)
+            .sum();
     losses.clipped_T = repeated(clipped_R.is_clipped, lengths);
   } else {
     const Clipped clipped_T = of_tokens(settings, tokens, log_ratio_T, lengths);
-    losses.sum = weighted_sum(clipped_T.loss);
+    losses.sum = weighted_sum(corrects ? clipped_T.loss * losses.importance_T : clipped_T.loss);
     losses.clipped_T = clipped_T.is_clipped;
   }
   if (tokens.reference_T.defined()) {

@@ -20,8 +20,11 @@ namespace convoy::objectives {
 struct PolicyTokens {
   at::Tensor log_probability_T;  // by the model that trains
   at::Tensor drawn_T;            // by the model that drew the texts
-  at::Tensor reference_T;        // by the reference; undefined: kl_beta is 0
-  std::vector<int64_t> starts;   // first token of each rollout, then T
+  // By the model that trains, before its first step on the texts; undefined: they are drawn_T, as
+  // where it draws the texts itself. Without gradient.
+  at::Tensor started_T = {};
+  at::Tensor reference_T;       // by the reference; undefined: kl_beta is 0
+  std::vector<int64_t> starts;  // first token of each rollout, then T
   std::vector<double> advantage_R;
 };
 
@@ -30,7 +33,10 @@ struct PolicyLosses {
   // global batch. Differentiable in log_probability_T.
   at::Tensor sum;
   at::Tensor divergence_T;  // k3 estimate from the reference; undefined: none. Without gradient
-  at::Tensor ratio_T;       // to the model that drew. Without gradient
+  at::Tensor ratio_T;       // to the model before its first step on the texts. Without gradient
+  // Factors of the tokens' losses that correct a drawing model other than the one that trains:
+  // started / drawn, at most importance_cap (truncated importance sampling). Undefined: all are 1
+  at::Tensor importance_T;
   // bool: the token's gradient was clipped away; for cispo, its weight was clipped
   at::Tensor clipped_T;
 };

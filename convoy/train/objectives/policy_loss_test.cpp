@@ -325,5 +325,44 @@ TEST(PolicyLoss, IsThatOfTrlsTrainers) {
   }
 }
 
+// Texts that another program drew: the ratio counts from the model before its first step on them,
+// here 0.1 above that of the drawing model for each token, and each token counts as often more as
+// that model likes it more.
+TEST(PolicyImportance, WeighsTokensAndIsCapped) {
+  const double shift = 0.1;
+  for (const double cap : {3.0, 1.05, 0.0}) {
+    SCOPED_TRACE(cap);
+    const double factor = cap == 0 ? 1 : std::min(std::exp(shift), cap);
+    const auto sum_of = [&](const std::string& loss) {
+      settings::PolicySettings settings = policy(loss);
+      settings.importance_cap = cap;
+      PolicyTokens tokens = tokens_of(kRollouts);
+      tokens.started_T = tokens.drawn_T + shift;
+      return policy_losses(settings, tokens).sum.item<double>();
+    };
+    EXPECT_NEAR(sum_of("dapo"), token_sum([&](const Rollout& rollout, size_t token) {
+                  return factor * ppo(ratio(rollout, token) / std::exp(shift), rollout.advantage);
+                }),
+                1e-12);
+    double gspo = 0;
+    for (const Rollout& rollout : kRollouts) {
+      const double mean = log_ratio(rollout) / static_cast<double>(rollout.trained.size());
+      gspo += factor * ppo(std::exp(mean - shift), rollout.advantage);
+    }
+    EXPECT_NEAR(sum_of("gspo"), gspo, 1e-12);
+  }
+}
+
+TEST(PolicyImportance, OfTheDrawingModelItselfIsExactlyOne) {
+  for (const char* const loss : {"grpo", "dapo", "gspo", "rloo", "cispo"}) {
+    PolicyTokens own = tokens_of(kRollouts);
+    own.started_T = own.drawn_T;
+    const PolicyLosses found = policy_losses(policy(loss), own);
+    EXPECT_TRUE(at::equal(found.importance_T, at::ones_like(own.drawn_T)));
+    EXPECT_TRUE(at::equal(found.sum, policy_losses(policy(loss), tokens_of(kRollouts)).sum))
+        << loss;
+  }
+}
+
 }  // namespace
 }  // namespace convoy::objectives

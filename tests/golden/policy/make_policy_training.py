@@ -2,7 +2,8 @@
 """Makes policy_training.json: what TRL's GRPOTrainer and RLOOTrainer learn from given rollouts and rewards.
 
 The model is tests/golden/train/qwen2 and its adapter start/. The rollouts of each step are given to the trainer by its
-`rollout_func`; they and their rewards are in the file. Each case holds TRL's options, Convoy's settings, per step the
+`rollout_func`; they and their rewards are in the file. In the cases with an importance cap, the log-probabilities that
+they were drawn with are the trainer's own plus the shifts of the file. Each case holds TRL's options, Convoy's settings, per step the
 loss and the gradient norm before clipping, the advantages, and of every trained tensor after the last step its norm and
 its product with cos(0), cos(1), ... Run: python make_policy_training.py (trl 1.16, transformers 5.24, peft 0.21)
 """
@@ -47,7 +48,19 @@ def make_rollouts():
                     reward = 0.25
                 rollouts.append({"prompt": prompt, "text": text, "reward": reward})
         turns.append(rollouts)
+    shifts = random.Random(6)
+    for rollouts in turns:
+        for one in rollouts:
+            one["shift"] = [round(shifts.uniform(-0.5, 0.5), 3) for _ in one["text"]]
     return turns
+
+
+def own_log_probabilities(model, one, temperature):
+    ids = torch.tensor([one["prompt"] + one["text"]])
+    with torch.no_grad():
+        logits = model(input_ids=ids).logits[0, len(one["prompt"]) - 1 : -1] / temperature
+    found = torch.log_softmax(logits, dim=-1)
+    return found[torch.arange(len(one["text"])), torch.tensor(one["text"])].tolist()
 
 
 def train(case, turns, folder):
@@ -81,16 +94,24 @@ def train(case, turns, folder):
         use_bias_correction_kl=False,
         **case["trl"],
     )
+    corrects = "vllm_importance_sampling_mode" in case["trl"]
     calls = []
 
     def rollout(prompts, trainer):
         rollouts = turns[len(calls)]
         assert len(prompts) == len(rollouts), (len(prompts), len(rollouts))
         calls.append(len(prompts))
+        drawn = [[0.0] * len(one["text"]) for one in rollouts]
+        if corrects:
+            drawn = [
+                [own + shift for own, shift in zip(found, one["shift"], strict=True)]
+                for one in rollouts
+                for found in [own_log_probabilities(trainer.model, one, config.temperature)]
+            ]
         return {
             "prompt_ids": [one["prompt"] for one in rollouts],
             "completion_ids": [one["text"] for one in rollouts],
-            "logprobs": [[0.0] * len(one["text"]) for one in rollouts],
+            "logprobs": drawn,
             "recorded": [one["reward"] for one in rollouts],
         }
 
@@ -111,6 +132,16 @@ def train(case, turns, folder):
         return found
 
     trainer._generate_and_score_completions = recording
+    draw = trainer._generate
+
+    # TRL corrects texts of vLLM alone: these pass for its own once they are drawn.
+    def drawing(prompts):
+        trainer.use_vllm = False
+        found = draw(prompts)
+        trainer.use_vllm = corrects
+        return found
+
+    trainer._generate = drawing
     trainer.train()
     curve = [
         {name: float(entry[name]) for name in ("loss", "grad_norm", "kl") if name in entry}
@@ -163,6 +194,51 @@ def cases():
                 "trl": {**trl, "beta": 0.3},
                 "policy": {**ours, "kl_beta": 0.3},
             }
+    for name in ("grpo", "dapo"):
+        trl, ours = losses[name]
+        yield {
+            "name": f"{name}-full-divergence",
+            "tuning": "full",
+            "grad_accum": 1,
+            "trl": {**trl, "beta": 0.3},
+            "policy": {**ours, "kl_beta": 0.3},
+        }
+    for temperature in (0.7, 1.3):
+        for name, more_trl, more in (
+            ("grpo", {}, {}),
+            ("dapo", {"beta": 0.3}, {"kl_beta": 0.3}),
+            ("gspo", {"num_iterations": 2}, {"inner_steps": 2}),
+        ):
+            trl, ours = losses[name]
+            for tuning in ("full", "lora"):
+                yield {
+                    "name": f"{name}-{tuning}-at-{temperature}",
+                    "tuning": tuning,
+                    "grad_accum": 1,
+                    "trl": {**trl, **more_trl, "temperature": temperature},
+                    "policy": {**ours, **more},
+                    "temperature": temperature,
+                }
+    for name, more_trl, more in (
+        ("grpo", {}, {}),
+        ("dapo", {"num_iterations": 2}, {"inner_steps": 2}),
+        ("gspo", {"temperature": 1.3}, {}),
+        ("cispo", {}, {}),
+    ):
+        trl, ours = losses[name]
+        yield {
+            "name": f"{name}-importance",
+            "tuning": "lora",
+            "grad_accum": 1,
+            "trl": {
+                **trl,
+                **more_trl,
+                "vllm_importance_sampling_mode": "token_truncate",
+                "vllm_importance_sampling_clip_max": 1.2,
+            },
+            "policy": {**ours, **more, "importance_cap": 1.2},
+            "temperature": more_trl.get("temperature", 1.0),
+        }
     for name in ("grpo", "gspo", "cispo"):
         trl, ours = losses[name]
         yield {

@@ -7,14 +7,15 @@
 #include <utility>
 #include <vector>
 
-#include "convoy/apps/recipes/posttraining/engine_rollouts.h"
 #include "convoy/apps/recipes/training/optimizer_settings.h"
 #include "convoy/data/datasets/batches/batch_plan.h"
 #include "convoy/data/datasets/batches/effective_batch.h"
 #include "convoy/generate/engine/kv_budget.h"
 #include "convoy/machine/device/memory.h"
+#include "convoy/model/architecture/families/family.h"
 #include "convoy/model/nn/kv_cache.h"
 #include "convoy/model/nn/linear.h"
+#include "convoy/model/sizing/generation_memory.h"
 #include "convoy/model/sizing/memory_estimate.h"
 #include "convoy/train/loop/train_loop.h"
 #include "convoy/train/parallel/strategy.h"
@@ -163,14 +164,14 @@ int64_t tokens_of_texts(const settings::TrainSettings& settings, const data::Tok
                             settings.train.batch_rows() * rollout.max_new_tokens);
 }
 
-// Keys and values of the texts of a step in their engine, which takes at most half of what is free.
+// Keys and values of the texts of a step in their engine.
 int64_t bytes_of_drawing(const settings::TrainSettings& settings, nn::CausalLm& model,
                          const data::TokenDataset& rows, int64_t ranks) {
   const std::vector<int64_t> lengths = lengths_of(rows);
   const int64_t texts =
       data::wanted_global_batch(settings.train, ranks) / ranks * settings.rollout.samples;
   const nn::KvGeometry geometry = model.kv_geometry();
-  generate::KvBudget budget{.max_rows = rows_of_rollout_engine(model.device(), texts),
+  generate::KvBudget budget{.max_rows = sizing::rows_of_drawing(texts, model.device().is_cpu()),
                             .longest_row_tokens = (lengths.empty() ? 0 : lengths.back()) +
                                                   settings.rollout.max_new_tokens};
   const std::vector<nn::KvLayerGroup> groups = nn::layer_groups(geometry);
@@ -180,6 +181,17 @@ int64_t bytes_of_drawing(const settings::TrainSettings& settings, nn::CausalLm& 
     bytes += blocks[group].num_blocks *
              nn::kv_block_bytes(geometry, groups[group], budget.block_tokens, budget.element);
   return bytes;
+}
+
+// The values of the reference model beside the one that trains.
+int64_t bytes_of_reference(const settings::TrainSettings& settings, nn::CausalLm& model) {
+  if (!settings.keeps_reference()) return 0;
+  const auto element_bytes = static_cast<int64_t>(model.head().weight().element_size());
+  const std::string& reference = settings.policy.reference;
+  return element_bytes * (reference == "base"
+                              ? nn::count_parameters(model)
+                              : sizing::count_parameters(
+                                    families::read_decoder_spec(io::ModelFolder::open(reference))));
 }
 
 // A lower bound for the tokens of a batch of `rows_together` rows. The last batch may have fewer
@@ -301,7 +313,11 @@ sizing::MemoryQuestion memory_question(const settings::TrainSettings& settings, 
   if (settings.task_facts().data == settings::TaskData::Rollouts) {
     question.micro_batch_tokens = tokens_of_texts(settings, rows, environment.world);
     question.least_batch_tokens = 1;  // a decoding step has one token of each text
+    question.reference_bytes = bytes_of_reference(settings, model);
     question.drawing_bytes = bytes_of_drawing(settings, model, rows, environment.world);
+    // The host's memory is shared with other programs, so there it is the engine that looks.
+    if (!model.device().is_cpu())
+      question.device_bytes = device::device_memory_bytes(model.device());
   }
   return question;
 }

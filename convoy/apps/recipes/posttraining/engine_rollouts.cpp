@@ -13,14 +13,20 @@
 #include "convoy/core/base/hash.h"
 #include "convoy/core/base/seconds_since.h"
 #include "convoy/machine/device/seed.h"
+#include "convoy/model/sizing/generation_memory.h"
 #include "convoy/train/comm/exchange.h"
 
 namespace convoy::recipes {
+namespace {
 
-// More rows together fill the products of a step; each needs keys and values.
-int64_t rows_of_rollout_engine(at::Device device, int64_t texts) {
-  return std::clamp<int64_t>(texts, 1, device.is_cpu() ? 64 : 256);
+generate::Sampling draw_rule(const settings::RolloutSettings& rollout) {
+  return {.temperature = rollout.temperature,
+          .top_k = rollout.top_k,
+          .top_p = rollout.top_p,
+          .min_p = rollout.min_p};
 }
+
+}  // namespace
 
 EngineRollouts::EngineRollouts(EngineRolloutsParts parts)
     : parts_(std::move(parts)),
@@ -111,7 +117,7 @@ bool EngineRollouts::generate(std::vector<generate::Request> requests,
   const at::NoGradGuard no_grad;
   const LoadedModel& base = parts_.base;
   settings::EngineFlags flags;
-  flags.batch_size = rows_of_rollout_engine(base.model->device(), std::ssize(requests));
+  flags.batch_size = sizing::rows_of_drawing(std::ssize(requests), base.model->device().is_cpu());
   const int64_t longest =
       parts_.problems.longest_prompt_tokens() + parts_.settings.rollout.max_new_tokens;
   generate::Engine engine(
@@ -144,9 +150,10 @@ void EngineRollouts::draw_texts(const train::RolloutTurn& turn, const std::vecto
     const auto& [problem, sample] = places[at];
     generate::Request request = request_of(parts_.problems.train[static_cast<size_t>(problem)]);
     request.number = static_cast<int64_t>(at);
-    request.sampling = {.temperature = parts_.settings.rollout.temperature};
+    request.sampling = draw_rule(parts_.settings.rollout);
     request.draw = {.seed = seed, .row = problem, .sample = static_cast<uint64_t>(sample)};
     request.wants_logprobs = true;
+    request.logprobs_at_temperature = true;
     requests.push_back(std::move(request));
   }
   const bool complete = generate(

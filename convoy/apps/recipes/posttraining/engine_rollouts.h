@@ -21,9 +21,6 @@
 
 namespace convoy::recipes {
 
-// The texts that the engine of a rank draws together, of `texts` in all.
-int64_t rows_of_rollout_engine(at::Device device, int64_t texts);
-
 // Everything but `identity` outlives the rollouts.
 struct EngineRolloutsParts {
   const TrainingRun& run;

@@ -55,7 +55,8 @@ struct PolicyModel {
   std::vector<nn::NamedTensor> parameters;
 };
 
-std::vector<float> text_logprobs(nn::CausalLm& model, const train::Rollout& rollout) {
+std::vector<float> text_logprobs(nn::CausalLm& model, const train::Rollout& rollout,
+                                 double temperature) {
   const at::NoGradGuard no_grad;
   data::EncodedRow row{.ids = rollout.ids,
                        .supervised = std::vector<uint8_t>(rollout.ids.size(), 1)};
@@ -63,29 +64,35 @@ std::vector<float> text_logprobs(nn::CausalLm& model, const train::Rollout& roll
   const train::LabelledBatch batch =
       train::assemble_batch(data::TokenDataset::from_rows({row}), {0});
   const at::Tensor nll_N =
-      nn::head_token_losses(model, model.hidden_states(batch.tokens, {}), batch.labels)
+      nn::head_token_losses(model, model.hidden_states(batch.tokens, {}), batch.labels, temperature)
           .nll_T.index_select(0, batch.labels.tokens_N());
   const at::Tensor logprobs_N = nll_N.neg();
   const float* const first = logprobs_N.const_data_ptr<float>();
   return {first, first + logprobs_N.numel()};
 }
 
-// The rollouts of the golden file. TRL's reference is the adapter as it starts, a map of zeros.
+// The rollouts of the golden file. TRL's reference is the model as it starts; an adapter starts as
+// a map of zeros.
 class RecordedRollouts : public train::RolloutSource {
  public:
-  RecordedRollouts(const Golden& golden, int64_t inner_steps, nn::CausalLm& model)
-      : model_(model), samples_(golden["samples"]), inner_steps_(inner_steps) {
+  RecordedRollouts(const Golden& golden, const Golden& one, nn::CausalLm& model)
+      : model_(model),
+        samples_(golden["samples"]),
+        inner_steps_(one["policy"].value("inner_steps", 1)),
+        temperature_(one.value("temperature", 1.0)) {
+    const bool is_shifted = one["policy"].contains("importance_cap");
     for (const Golden& turn : golden["turns"]) {
       std::vector<train::Rollout>& rollouts = turns_.emplace_back();
-      for (const Golden& one : turn) {
+      for (const Golden& one_text : turn) {
         train::Rollout rollout{.problem = std::ssize(rollouts) / samples_,
                                .sample = std::ssize(rollouts) % samples_,
-                               .ids = one["prompt"].get<std::vector<int32_t>>(),
-                               .reward = one["reward"]};
+                               .ids = one_text["prompt"].get<std::vector<int32_t>>(),
+                               .reward = one_text["reward"]};
         rollout.prompt_tokens = std::ssize(rollout.ids);
-        for (const int32_t id : one["text"]) rollout.ids.push_back(id);
+        for (const int32_t id : one_text["text"]) rollout.ids.push_back(id);
         rollout.rewards = {rollout.reward};
-        rollout.reference = text_logprobs(model, rollout);
+        rollout.reference = text_logprobs(model, rollout, temperature_);
+        if (is_shifted) shifts_[rollout.ids] = one_text["shift"].get<std::vector<float>>();
         rollouts.push_back(std::move(rollout));
       }
     }
@@ -99,7 +106,7 @@ class RecordedRollouts : public train::RolloutSource {
     for (const int64_t problem : problems)
       for (int64_t sample = 0; sample < samples_; ++sample) {
         rollouts.push_back(all[static_cast<size_t>(problem * samples_ + sample)]);
-        rollouts.back().drawn = text_logprobs(model_, rollouts.back());
+        rollouts.back().drawn = drawn(rollouts.back());
       }
     return rollouts;
   }
@@ -120,9 +127,19 @@ class RecordedRollouts : public train::RolloutSource {
   std::vector<std::vector<double>> advantages_of_turns;
 
  private:
+  // As an engine that is not the trainer gives them.
+  std::vector<float> drawn(const train::Rollout& rollout) const {
+    std::vector<float> drawn = text_logprobs(model_, rollout, temperature_);
+    if (const auto shift = shifts_.find(rollout.ids); shift != shifts_.end())
+      for (size_t token = 0; token < drawn.size(); ++token) drawn[token] += shift->second[token];
+    return drawn;
+  }
+
   nn::CausalLm& model_;
   const int64_t samples_;
   const int64_t inner_steps_;
+  const double temperature_;
+  std::map<std::vector<int32_t>, std::vector<float>> shifts_;  // by a text's ids
   std::vector<std::vector<train::Rollout>> turns_;
   const std::vector<std::string> names_ = {"recorded"};
 };
@@ -132,10 +149,12 @@ settings::TrainSettings policy_case(const Golden& golden, const Golden& one) {
   settings.task = "grpo";
   settings.rollout.samples = golden["samples"];
   settings.rollout.max_new_tokens = golden["longest"];
+  settings.rollout.temperature = one.value("temperature", 1.0);
   const Golden& policy = one["policy"];
   settings.policy.loss = policy["loss"];
   settings.policy.clip_high = policy.value("clip_high", settings.policy.clip_high);
   settings.policy.kl_beta = policy.value("kl_beta", 0.0);
+  settings.policy.importance_cap = policy.value("importance_cap", settings.policy.importance_cap);
   settings.policy.scale_rewards = policy.value("scale_rewards", "auto");
   settings.policy.inner_steps = policy.value("inner_steps", 1);
   settings.train.steps = golden["steps"];
@@ -168,7 +187,7 @@ PolicyOutcome train_policy(const Golden& golden, const Golden& one, PolicyModel&
                               .grad_accum = grad_accum,
                               .world_size = group.size(),
                               .shuffle = false});
-  RecordedRollouts source(golden, settings.policy.inner_steps, *trained.model);
+  RecordedRollouts source(golden, one, *trained.model);
   const auto strategy = parallel::make_strategy({}, group);
   optim::AdamW optimizer(
       {.epsilon = golden["adam_epsilon"], .weight_decay = 0},

@@ -17,10 +17,10 @@ namespace convoy::recipes {
 
 RolloutReference::RolloutReference(const TrainingRun& run, const LoadedModel& base,
                                    comm::Group& group)
-    : base_(base), group_(group) {
+    : base_(base), group_(group), temperature_(run.settings.rollout.temperature) {
   const settings::TrainSettings& settings = run.settings;
   const std::string& wish = settings.policy.reference;
-  if (wish == "base") {
+  if (!settings.keeps_reference()) {
     if (!settings.tuning.lora.adapter.empty() && !base.lora->config().modules_to_save.empty())
       throw ConfigError(
           "the adapter that training continues has whole modules (modules_to_save), so the base "
@@ -28,10 +28,24 @@ RolloutReference::RolloutReference(const TrainingRun& run, const LoadedModel& ba
           {.key = "policy.reference", .hint = "name the base's folder"});
     return;
   }
-  require_tokenizer_of(wish, base.tokenizer, settings.data.eos_token, settings.model.name,
-                       "policy.reference");
-  other_ =
-      load_model({.name = wish, .dtype = run.dtype, .device = run.rank_device.device}, run.log);
+  // The model that the run starts from is read from its folder, not from a checkpoint, so a run
+  // that goes on has the same reference; the checkpoint's stamp holds the folder's fingerprint.
+  const bool is_start = wish == "base";
+  if (!is_start)
+    require_tokenizer_of(wish, base.tokenizer, settings.data.eos_token, settings.model.name,
+                         "policy.reference");
+  const std::string& name = is_start ? settings.model.name : wish;
+  other_ = load_model({.name = name,
+                       .revision = is_start ? settings.model.revision : "",
+                       .dtype = run.dtype,
+                       .eos_token = is_start ? settings.data.eos_token : "",
+                       .device = run.rank_device.device},
+                      run.log);
+  int64_t bytes = 0;
+  for (const nn::NamedTensor& parameter : other_->model->parameters())
+    bytes += static_cast<int64_t>(parameter.value.nbytes());
+  run.log.info(fmt::format("reference: {}, a second model of {} beside the one that trains", name,
+                           telemetry::bytes_text(bytes)));
 }
 
 void RolloutReference::score_batch(nn::CausalLm& model,
@@ -49,7 +63,7 @@ void RolloutReference::score_batch(nn::CausalLm& model,
           ? train::idle_batch(model.device())
           : train::assemble_batch(data::TokenDataset::from_rows(rows), all, model.device());
   const at::Tensor hidden_TD = model.hidden_states(batch.tokens, {});
-  const at::Tensor nll_N = nn::head_token_losses(model, hidden_TD, batch.labels)
+  const at::Tensor nll_N = nn::head_token_losses(model, hidden_TD, batch.labels, temperature_)
                                .nll_T.index_select(0, batch.labels.tokens_N())
                                .cpu();
   const float* next = nll_N.const_data_ptr<float>();

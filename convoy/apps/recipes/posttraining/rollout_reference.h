@@ -20,7 +20,8 @@ class RolloutReference {
   // Throws ConfigError for another tokenizer, or for a base that is not in memory.
   RolloutReference(const TrainingRun& run, const LoadedModel& base, comm::Group& group);
 
-  // Collective. Sets the reference of each rollout. `together`: rollouts of one pass.
+  // Collective. Sets the reference of each rollout, at the temperature of the draws. `together`:
+  // rollouts of one pass.
   void score(std::vector<train::Rollout*> rollouts, int64_t together);
 
  private:
@@ -28,6 +29,7 @@ class RolloutReference {
 
   const LoadedModel& base_;
   comm::Group& group_;
+  const double temperature_;  // the draws' own
   std::optional<LoadedModel> other_;
 };
 

@@ -55,9 +55,14 @@ void stamp_lora(checkpoint::Stamp& stamp, const adapters::LoraConfig& lora) {
 // Everything that decides the loss of rewarded texts.
 std::string policy_text(const settings::TrainSettings& settings) {
   const settings::PolicySettings& policy = settings.policy;
-  return fmt::format("{} {} clip {} {} kl {} {} scale {} steps {} masks {}", settings.task,
-                     policy.loss, policy.clip_low, policy.clip_high, policy.kl_beta,
-                     policy.kl_beta > 0 ? policy.reference : "", policy.scale_rewards,
+  std::string reference;
+  if (policy.kl_beta > 0)
+    reference = policy.reference == "base"
+                    ? policy.reference
+                    : io::model_fingerprint(io::ModelFolder::open(policy.reference));
+  return fmt::format("{} {} clip {} {} importance {} kl {} {} scale {} steps {} masks {}",
+                     settings.task, policy.loss, policy.clip_low, policy.clip_high,
+                     policy.importance_cap, policy.kl_beta, reference, policy.scale_rewards,
                      policy.inner_steps, policy.mask_truncated);
 }
 
@@ -67,6 +72,10 @@ std::string rollout_text(const settings::TrainSettings& settings) {
   const settings::RolloutSettings& rollout = settings.rollout;
   std::string words =
       fmt::format("{} {} {}", rollout.samples, rollout.max_new_tokens, rollout.temperature);
+  // Only what is set, so that runs of earlier versions go on.
+  if (rollout.top_p != 1) words += fmt::format(" top_p {}", rollout.top_p);
+  if (rollout.top_k != 0) words += fmt::format(" top_k {}", rollout.top_k);
+  if (rollout.min_p != 0) words += fmt::format(" min_p {}", rollout.min_p);
   for (const std::string& stop : rollout.stop.names) words += "\n" + stop;
   return sha256_hex(words + "\n" + settings.reward.json).substr(0, 16);
 }
