@@ -86,7 +86,8 @@ class MadeTexts : public RolloutSource {
   }
   const std::vector<std::string>& reward_names() const override { return names_; }
   bool has_validation() const override { return false; }
-  std::optional<Evaluation> evaluate(comm::Group&, const std::function<bool()>&) override {
+  std::optional<Evaluation> evaluate(comm::Group&, const std::function<bool()>&,
+                                     const TextLosses&) override {
     return std::nullopt;
   }
 

@@ -103,16 +103,18 @@ std::map<std::string, double> rollout_figures(std::span<const RolloutSummary> al
     truncated += rollout.is_truncated ? 1 : 0;
     surprise += rollout.surprise;
   }
-  double deviations = 0;
-  double groups_alike = 0;
-  for (size_t start = 0; start < all.size(); start += size) {
-    deviations += reward_deviation(all.subspan(start, size));
-    groups_alike += are_alike(all.subspan(start, size)) ? 1 : 0;
+  if (!reward_names.empty()) figures["reward"] = mean_reward(all);
+  if (!reward_names.empty() && group_size > 1) {
+    double deviations = 0;
+    double groups_alike = 0;
+    for (size_t start = 0; start < all.size(); start += size) {
+      deviations += reward_deviation(all.subspan(start, size));
+      groups_alike += are_alike(all.subspan(start, size)) ? 1 : 0;
+    }
+    const double groups = rollouts / static_cast<double>(group_size);
+    figures["reward_std"] = deviations / groups;
+    figures["frac_reward_zero_std"] = groups_alike / groups;
   }
-  const double groups = rollouts / static_cast<double>(group_size);
-  figures["reward"] = mean_reward(all);
-  figures["reward_std"] = deviations / groups;
-  figures["frac_reward_zero_std"] = groups_alike / groups;
   figures["completions/mean_length"] = static_cast<double>(text_tokens) / rollouts;
   figures["completions/max_length"] = static_cast<double>(longest);
   figures["completions/clipped_ratio"] = truncated / rollouts;

@@ -33,8 +33,8 @@ std::vector<RolloutSummary> all_summaries(comm::Group& group,
                                           const std::vector<RolloutSummary>& own, size_t num_slots,
                                           size_t num_rewards);
 
-// The figures of a step's rollouts, under TRL's names where it has them. `all`: whole groups of
-// `group_size`, one behind the other.
+// The figures of a step's rollouts, under TRL's names where it has them: without rewards none of
+// rewards. `all`: whole groups of `group_size`, one behind the other.
 std::map<std::string, double> rollout_figures(std::span<const RolloutSummary> all,
                                               int64_t group_size,
                                               const std::vector<std::string>& reward_names);

@@ -60,9 +60,13 @@ class RolloutSource {
   virtual const std::vector<std::string>& reward_names() const = 0;
 
   virtual bool has_validation() const = 0;
-  // Collective. As TrainingObjective::evaluate().
+  // The loss of each of this rank's texts: the sum over its tokens. Collective.
+  using TextLosses = std::function<std::vector<double>(const std::vector<Rollout>& texts)>;
+  // Collective. As TrainingObjective::evaluate(). The loss is the mean of `losses` over all tokens
+  // of the answers; where it is empty, the mean reward, negated.
   virtual std::optional<Evaluation> evaluate(comm::Group& group,
-                                             const std::function<bool()>& stop_requested) = 0;
+                                             const std::function<bool()>& stop_requested,
+                                             const TextLosses& losses) = 0;
 };
 
 }  // namespace convoy::train

@@ -26,6 +26,17 @@ generate::Sampling draw_rule(const settings::RolloutSettings& rollout) {
           .min_p = rollout.min_p};
 }
 
+// `place`: problem and sample.
+train::Rollout rollout_of(const RolloutProblem& problem, train::Rollout place,
+                          const generate::Completion& ended) {
+  place.ids = problem.prompt.ids;
+  place.prompt_tokens = std::ssize(place.ids);
+  place.ids.insert(place.ids.end(), ended.token_ids.begin(), ended.token_ids.end());
+  place.drawn = ended.logprobs;
+  place.is_truncated = ended.finish_reason == generate::FinishReason::Length;
+  return place;
+}
+
 }  // namespace
 
 EngineRollouts::EngineRollouts(EngineRolloutsParts parts)
@@ -160,19 +171,9 @@ void EngineRollouts::draw_texts(const train::RolloutTurn& turn, const std::vecto
       std::move(requests), [this] { return stop_wanted(); },
       [&](const generate::Completion& ended) {
         const auto& [problem, sample] = places[static_cast<size_t>(ended.number)];
-        const std::vector<int32_t>& prompt =
-            parts_.problems.train[static_cast<size_t>(problem)].prompt.ids;
-        RecordedRollout recorded{
-            .rollout = {.problem = problem,
-                        .sample = sample,
-                        .ids = prompt,
-                        .prompt_tokens = std::ssize(prompt),
-                        .drawn = ended.logprobs,
-                        .is_truncated = ended.finish_reason == generate::FinishReason::Length},
-            .text = ended.text};
-        recorded.rollout.ids.insert(recorded.rollout.ids.end(), ended.token_ids.begin(),
-                                    ended.token_ids.end());
-        ledger_.add_text(recorded);
+        ledger_.add_text({.rollout = rollout_of(parts_.problems.train[static_cast<size_t>(problem)],
+                                                {.problem = problem, .sample = sample}, ended),
+                          .text = ended.text});
       });
   if (!complete) throw StopRequest("stopped while texts were drawn; those that ended are kept");
 }
@@ -238,7 +239,7 @@ void EngineRollouts::record(const train::RolloutTurn& turn,
 }
 
 std::optional<train::Evaluation> EngineRollouts::evaluate(
-    comm::Group& group, const std::function<bool()>& stop_requested) {
+    comm::Group& group, const std::function<bool()>& stop_requested, const TextLosses& losses) {
   const auto start = std::chrono::steady_clock::now();
   const std::vector<RolloutProblem>& problems = parts_.problems.val;
   std::vector<generate::Request> requests;
@@ -248,24 +249,36 @@ std::optional<train::Evaluation> EngineRollouts::evaluate(
     requests.back().number = static_cast<int64_t>(at);
   }
   std::map<int64_t, rewards::JudgedText> answered;
+  std::map<int64_t, train::Rollout> rollouts;
   const bool complete =
       generate(std::move(requests), stop_requested, [&](const generate::Completion& ended) {
-        answered.emplace(
-            ended.number,
-            judged_text(problems[static_cast<size_t>(ended.number)],
-                        {.text = ended.text,
-                         .tokens = std::ssize(ended.token_ids),
-                         .is_truncated = ended.finish_reason == generate::FinishReason::Length}));
+        const RolloutProblem& problem = problems[static_cast<size_t>(ended.number)];
+        rollouts.emplace(ended.number, rollout_of(problem, {.problem = ended.number}, ended));
+        answered.emplace(ended.number,
+                         judged_text(problem, {.text = ended.text,
+                                               .tokens = std::ssize(ended.token_ids),
+                                               .is_truncated = ended.finish_reason ==
+                                                               generate::FinishReason::Length}));
       });
   if (!complete) return std::nullopt;
   std::vector<rewards::JudgedText> texts;
   for (const auto& [problem, text] : answered) texts.push_back(text);
   const std::vector<std::vector<double>> values =
       rewards_.values(texts, [this] { return stop_wanted(); });
+  std::vector<double> text_losses(texts.size());
+  if (losses) {
+    std::vector<train::Rollout> scored;
+    for (auto& [problem, rollout] : rollouts) scored.push_back(std::move(rollout));
+    text_losses = losses(scored);
+  }
   std::vector<RewardedAnswer> own;
   for (const auto& [problem, text] : answered)
-    own.push_back({.problem = problem, .tokens = text.tokens, .rewards = values[own.size()]});
-  train::Evaluation evaluation = rewarded_evaluation(own, std::ssize(problems), rewards_, group);
+    own.push_back({.problem = problem,
+                   .tokens = text.tokens,
+                   .loss = text_losses[own.size()],
+                   .rewards = values[own.size()]});
+  train::Evaluation evaluation = rewarded_evaluation(own, std::ssize(problems), rewards_, group,
+                                                     /*has_losses=*/losses != nullptr);
   evaluation.seconds = seconds_since(start);
   return evaluation;
 }

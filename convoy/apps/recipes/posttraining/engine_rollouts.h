@@ -46,10 +46,11 @@ class EngineRollouts final : public train::RolloutSource {
               bool teaches) override;
   const std::vector<std::string>& reward_names() const override { return rewards_.names(); }
   bool has_validation() const override { return !parts_.problems.val.empty(); }
-  // The loss is the mean reward, negated. Every problem is answered greedily by one rank and
-  // independently of others: the figures are equal for every number of ranks.
+  // Every problem is answered greedily by one rank and independently of others: the figures are
+  // equal for every number of ranks.
   std::optional<train::Evaluation> evaluate(comm::Group& group,
-                                            const std::function<bool()>& stop_requested) override;
+                                            const std::function<bool()>& stop_requested,
+                                            const TextLosses& losses) override;
 
  private:
   using Place = RolloutLedger::Place;

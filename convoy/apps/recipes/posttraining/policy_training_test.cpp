@@ -4,56 +4,14 @@
 // same rollouts and rewards the same losses, advantages, gradient norms and weights, for whole
 // models and adapters, on one and two ranks, with and without accumulation.
 #include <ATen/ATen.h>
-#include <gtest/gtest.h>
 
-#include <cmath>
-#include <fstream>
-#include <mutex>
-
-#include "convoy/core/base/files.h"
-#include "convoy/model/adapters/lora_model.h"
-#include "convoy/model/models/registry.h"
+#include "convoy/apps/recipes/posttraining/golden_training_test.h"
 #include "convoy/model/nn/head_loss.h"
-#include "convoy/train/comm/group.h"
 #include "convoy/train/loop/labelled_batch.h"
 #include "convoy/train/loop/policy_objective.h"
-#include "convoy/train/loop/train_loop.h"
-#include "convoy/train/parallel/dp/replica_threads.h"
-#include "convoy/train/parallel/trained_parameters.h"
-#include "files/source_folder.h"
-#include "files/temporary_folder.h"
 
 namespace convoy::recipes {
 namespace {
-
-namespace fs = std::filesystem;
-using Golden = nlohmann::json;
-
-// As tests/parity allows.
-constexpr double kLikeTrl = 1e-5;
-
-Golden read_policy_golden() {
-  return Golden::parse(
-      read_file(testing::source_folder() / "tests/golden/policy/policy_training.json"));
-}
-
-fs::path policy_model() { return testing::source_folder() / "tests/golden/train/qwen2"; }
-
-struct PolicyModel {
-  explicit PolicyModel(const std::string& tuning)
-      : model(models::load_causal_lm(io::ModelFolder::open(policy_model().string()), at::kFloat)) {
-    if (tuning == "full") {
-      model->set_requires_grad(true);
-      parameters = model->parameters();
-      return;
-    }
-    lora = adapters::LoraModel::load(*model, policy_model() / "start");
-    parameters = lora->parameters();
-  }
-  std::unique_ptr<nn::CausalLm> model;
-  std::optional<adapters::LoraModel> lora;
-  std::vector<nn::NamedTensor> parameters;
-};
 
 std::vector<float> text_logprobs(nn::CausalLm& model, const train::Rollout& rollout,
                                  double temperature) {
@@ -120,7 +78,8 @@ class RecordedRollouts : public train::RolloutSource {
   }
   const std::vector<std::string>& reward_names() const override { return names_; }
   bool has_validation() const override { return false; }
-  std::optional<train::Evaluation> evaluate(comm::Group&, const std::function<bool()>&) override {
+  std::optional<train::Evaluation> evaluate(comm::Group&, const std::function<bool()>&,
+                                            const TextLosses&) override {
     return std::nullopt;
   }
 
@@ -145,10 +104,7 @@ class RecordedRollouts : public train::RolloutSource {
 };
 
 settings::TrainSettings policy_case(const Golden& golden, const Golden& one) {
-  settings::TrainSettings settings;
-  settings.task = "grpo";
-  settings.rollout.samples = golden["samples"];
-  settings.rollout.max_new_tokens = golden["longest"];
+  settings::TrainSettings settings = golden_settings(golden, "grpo");
   settings.rollout.temperature = one.value("temperature", 1.0);
   const Golden& policy = one["policy"];
   settings.policy.loss = policy["loss"];
@@ -157,134 +113,56 @@ settings::TrainSettings policy_case(const Golden& golden, const Golden& one) {
   settings.policy.importance_cap = policy.value("importance_cap", settings.policy.importance_cap);
   settings.policy.scale_rewards = policy.value("scale_rewards", "auto");
   settings.policy.inner_steps = policy.value("inner_steps", 1);
-  settings.train.steps = golden["steps"];
-  settings.train.learning_rate = golden["learning_rate"];
-  settings.train.schedule.lr_scheduler_type = "constant";
-  settings.train.schedule.warmup_ratio = 0;
-  settings.train.weight_decay = 0;
-  settings.train.max_grad_norm = 1;
-  settings.train.eval_strategy = "no";
-  settings.train.final_eval = false;
-  settings.train.save_strategy = "no";
   return settings;
 }
 
 struct PolicyOutcome {
-  std::vector<Golden> steps = {};
+  GoldenOutcome outcome = {};
   std::vector<std::vector<double>> advantages;  // in the order of the file, on one rank
-  std::map<std::string, at::Tensor> values = {};
 };
 
-// The loop on one rank.
-PolicyOutcome train_policy(const Golden& golden, const Golden& one, PolicyModel& trained,
-                           comm::Group& group, int64_t grad_accum, const fs::path& folder) {
-  constexpr int64_t kProblems = 4;
-  const settings::TrainSettings settings = policy_case(golden, one);
-  std::vector<data::EncodedRow> prompts(kProblems,
-                                        {.ids = {3}, .supervised = std::vector<uint8_t>(1, 0)});
-  const data::BatchPlan plan(data::TokenDataset::from_rows(prompts),
-                             {.batch_size = kProblems / grad_accum / group.size(),
-                              .grad_accum = grad_accum,
-                              .world_size = group.size(),
-                              .shuffle = false});
-  RecordedRollouts source(golden, one, *trained.model);
-  const auto strategy = parallel::make_strategy({}, group);
-  optim::AdamW optimizer(
-      {.epsilon = golden["adam_epsilon"], .weight_decay = 0},
-      parallel::prepare_parameters(*strategy, *trained.model, trained.parameters));
-  train::PolicyObjective objective(*trained.model, plan, source, settings.policy, settings.rollout,
-                                   group);
-  const optim::LearningRateSchedule schedule(settings.train.schedule, settings.train.learning_rate,
-                                             settings.train.steps);
-  const checkpoint::Stamp stamp;
-  checkpoint::CheckpointStore checkpoints(folder / "checkpoints", 1);
-  telemetry::FlightWriter flight;
-  const std::atomic<bool> stop_requested = false;
-  std::optional<telemetry::TrainingLog> log;
-  if (group.rank() == 0) {
-    telemetry::TrainingLogOptions options;
-    options.run_folder = folder;
-    options.total_steps = settings.train.steps;
-    options.progress.style = telemetry::ProgressStyle::None;
-    log.emplace(std::move(options), Log(LogLevel::Quiet));
+struct RolloutsBeforeObjective {
+  RecordedRollouts recorded;
+};
+
+// Hands its source's advantages over when it goes.
+class RecordedTraining : private RolloutsBeforeObjective, public train::PolicyObjective {
+ public:
+  RecordedTraining(const Golden& golden, const Golden& one, const settings::TrainSettings& settings,
+                   nn::CausalLm& model, const data::BatchPlan& plan, comm::Group& group,
+                   std::vector<std::vector<double>>* advantages)
+      : RolloutsBeforeObjective{{golden, one, model}},
+        PolicyObjective(model, plan, recorded, settings.policy, settings.rollout, group),
+        advantages_(advantages) {}
+  ~RecordedTraining() override {
+    if (advantages_ != nullptr) *advantages_ = recorded.advantages_of_turns;
   }
-  train::run_training_loop({.objective = objective,
-                            .parameters = trained.parameters,
-                            .parameter_group = "policy",
-                            .strategy = *strategy,
-                            .optimizer = optimizer,
-                            .schedule = schedule,
-                            .stamp = stamp,
-                            .checkpoints = checkpoints,
-                            .log = log ? &*log : nullptr,
-                            .flight = flight,
-                            .files_alongside = {},
-                            .stop_requested = stop_requested},
-                           settings, {});
-  PolicyOutcome outcome{.advantages = source.advantages_of_turns};
-  for (const nn::NamedTensor& parameter : trained.parameters)
-    outcome.values[parameter.name] = parameter.value.detach().clone();
-  if (group.rank() != 0) return outcome;
-  std::ifstream file(folder / "events.jsonl");
-  for (std::string line; std::getline(file, line);)
-    if (Golden event = Golden::parse(line); event["event"] == "step")
-      outcome.steps.push_back(std::move(event));
-  return outcome;
-}
+
+ private:
+  std::vector<std::vector<double>>* advantages_;
+};
 
 PolicyOutcome train_policy_on(int ranks, const Golden& golden, const Golden& one,
                               int64_t grad_accum) {
-  const testing::TemporaryFolder folder;
-  const std::string tuning = one["tuning"];
-  std::vector<std::unique_ptr<PolicyModel>> models;
-  for (int rank = 0; rank < ranks; ++rank) models.push_back(std::make_unique<PolicyModel>(tuning));
-  telemetry::FlightWriter flight;
-  PolicyOutcome outcome;
-  parallel::run_replicas(
-      {}, ranks, flight, [&](const std::shared_ptr<comm::StoreBarrier>& store_barrier) {
-        const auto group = comm::join_group_at(store_barrier, std::chrono::seconds(300));
-        try {
-          PolicyModel& own = *models[static_cast<size_t>(store_barrier->rank())];
-          PolicyOutcome found = train_policy(golden, one, own, *group, grad_accum, folder.path());
-          if (store_barrier->rank() == 0) outcome = std::move(found);
-        } catch (...) {
-          group->abort();
-          throw;
-        }
-      });
-  return outcome;
-}
-
-void expect_like_trl(double found, double wanted, const std::string& what, double beside = 0) {
-  EXPECT_LE(std::abs(found - wanted), kLikeTrl * std::max(1.0, std::abs(wanted)) + beside)
-      << what << ": " << found << ", wanted " << wanted;
-}
-
-void expect_like_trl(const PolicyOutcome& found, const Golden& one) {
-  const Golden& curve = one["curve"];
-  ASSERT_EQ(found.steps.size(), curve.size());
-  for (size_t step = 0; step < curve.size(); ++step)
-    for (const char* const name : {"loss", "grad_norm"})
-      expect_like_trl(found.steps[step][name], curve[step][name],
-                      fmt::format("{} of step {}", name, step));
-  ASSERT_EQ(found.values.size(), one["weights"].size());
-  for (const auto& [name, figures] : one["weights"].items()) {
-    ASSERT_TRUE(found.values.contains(name)) << name;
-    const at::Tensor value = found.values.at(name).to(at::kDouble).flatten();
-    const at::Tensor waves = at::arange(value.numel(), value.options()).cos();
-    expect_like_trl(value.norm().item<double>(), figures[0], "norm of " + name);
-    expect_like_trl((value * waves).sum().item<double>(), figures[1], "product of " + name,
-                    kLikeTrl * std::sqrt(static_cast<double>(value.numel())) / 4);
-  }
+  const settings::TrainSettings settings = policy_case(golden, one);
+  PolicyOutcome found;
+  found.outcome =
+      train_golden(ranks, golden, settings, one["tuning"], grad_accum,
+                   [&](GoldenModel& trained, const data::BatchPlan& plan, comm::Group& group) {
+                     return std::make_unique<RecordedTraining>(
+                         golden, one, settings, *trained.model, plan, group,
+                         group.rank() == 0 ? &found.advantages : nullptr);
+                   });
+  return found;
 }
 
 TEST(PolicyTraining, FollowsTrlForEveryLossFullAndLoraOnOneAndTwoRanks) {
-  const Golden golden = read_policy_golden();
+  const Golden golden = read_golden("policy/policy_training.json");
   for (const Golden& one : golden["cases"]) {
     SCOPED_TRACE(one["name"].get<std::string>());
     const int64_t grad_accum = one["grad_accum"];
     const PolicyOutcome found = train_policy_on(1, golden, one, grad_accum);
-    expect_like_trl(found, one);
+    expect_like_trl(found.outcome, one);
     ASSERT_FALSE(found.advantages.empty());
     for (size_t turn = 0; turn < found.advantages.size(); ++turn) {
       const Golden& wanted = one["advantages"][turn];
@@ -293,7 +171,7 @@ TEST(PolicyTraining, FollowsTrlForEveryLossFullAndLoraOnOneAndTwoRanks) {
         expect_like_trl(found.advantages[turn][at], wanted[at], fmt::format("advantage {}", at));
     }
     SCOPED_TRACE("two ranks");
-    expect_like_trl(train_policy_on(2, golden, one, grad_accum), one);
+    expect_like_trl(train_policy_on(2, golden, one, grad_accum).outcome, one);
   }
 }
 

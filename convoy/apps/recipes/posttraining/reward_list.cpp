@@ -25,8 +25,8 @@ void require_usable(const settings::RewardSettings& reward, const rewards::Judge
                   {.hint = "give numbers and weights within 1e100"});
 }
 
-// A RewardedAnswer as words: problem, tokens, rewards.
-constexpr size_t kWords = 2;
+// A RewardedAnswer as words: problem, tokens, loss, rewards.
+constexpr size_t kWords = 3;
 
 // The answers of all ranks, by problem.
 std::vector<RewardedAnswer> all_answers(const std::vector<RewardedAnswer>& own,
@@ -36,6 +36,7 @@ std::vector<RewardedAnswer> all_answers(const std::vector<RewardedAnswer>& own,
   for (const RewardedAnswer& answer : own) {
     sent.push_back(static_cast<double>(answer.problem));
     sent.push_back(static_cast<double>(answer.tokens));
+    sent.push_back(answer.loss);
     sent.insert(sent.end(), answer.rewards.begin(), answer.rewards.end());
   }
   std::vector<RewardedAnswer> all(static_cast<size_t>(num_problems));
@@ -48,6 +49,7 @@ std::vector<RewardedAnswer> all_answers(const std::vector<RewardedAnswer>& own,
       const double* const answer = words.data() + at;
       all.at(static_cast<size_t>(answer[0])) = {.problem = static_cast<int64_t>(answer[0]),
                                                 .tokens = static_cast<int64_t>(answer[1]),
+                                                .loss = answer[2],
                                                 .rewards = {answer + kWords, answer + length}};
     }
   }
@@ -109,20 +111,26 @@ double RewardList::weighed(const std::vector<double>& rewards) const {
 }
 
 train::Evaluation rewarded_evaluation(const std::vector<RewardedAnswer>& own, int64_t num_problems,
-                                      const RewardList& rewards, comm::Group& group) {
+                                      const RewardList& rewards, comm::Group& group,
+                                      bool has_losses) {
   group.wait_for_all();  // a rank's rewards may take longer than a collective waits
   double reward = 0;
+  double loss = 0;
   std::vector<double> parts(rewards.size());
   int64_t tokens = 0;
   for (const RewardedAnswer& answer : all_answers(own, num_problems, rewards.size(), group)) {
     reward += rewards.weighed(answer.rewards);
     for (size_t part = 0; part < parts.size(); ++part) parts[part] += answer.rewards[part];
     tokens += answer.tokens;
+    loss += answer.loss;
   }
   const auto count = static_cast<double>(num_problems);
   train::Evaluation evaluation{
-      .loss = -reward / count, .rows = num_problems, .batches = 1, .supervised_tokens = tokens};
-  evaluation.others["reward"] = reward / count;
+      .loss = has_losses ? loss / std::max(static_cast<double>(tokens), 1.0) : -reward / count,
+      .rows = num_problems,
+      .batches = 1,
+      .supervised_tokens = tokens};
+  if (rewards.size() > 0) evaluation.others["reward"] = reward / count;
   for (size_t part = 0; part < parts.size(); ++part)
     evaluation.others[fmt::format("rewards/{}/mean", rewards.names()[part])] = parts[part] / count;
   evaluation.others["completions/mean_length"] = static_cast<double>(tokens) / count;

@@ -60,12 +60,15 @@ class RewardList {
 struct RewardedAnswer {
   int64_t problem = 0;
   int64_t tokens = 0;
+  double loss = 0;  // the sum over its tokens, where the evaluation has a loss of its own
   std::vector<double> rewards;
 };
 
 // Collective. The figures of an evaluation of `num_problems` problems, each answered by one rank:
-// equal for every number of ranks. The loss is the mean reward, negated. Without seconds.
+// equal for every number of ranks. The loss is the mean reward, negated, or with `has_losses` the
+// mean of the answers' losses over all their tokens. Without seconds.
 train::Evaluation rewarded_evaluation(const std::vector<RewardedAnswer>& own, int64_t num_problems,
-                                      const RewardList& rewards, comm::Group& group);
+                                      const RewardList& rewards, comm::Group& group,
+                                      bool has_losses = false);
 
 }  // namespace convoy::recipes
