@@ -56,6 +56,13 @@ at::Tensor head_loss(CausalLm& model, const at::Tensor& hidden_TD,
                                        {.cap = model.logit_cap(), .temperature = temperature});
 }
 
+at::Tensor head_logit_loss(CausalLm& model, const at::Tensor& hidden_TD, const at::Tensor& tokens_N,
+                           const kernels::LogitLossFunction& loss) {
+  const UnitUse use = model.use_head();
+  return kernels::linear_logit_loss(hidden_TD, model.head().weight(), tokens_N, model.logit_cap(),
+                                    loss);
+}
+
 kernels::TokenLosses head_token_losses(CausalLm& model, const at::Tensor& hidden_TD,
                                        const kernels::LabelledTokens& labels, double temperature) {
   const UnitUse use = model.use_head();

@@ -18,6 +18,10 @@ at::Tensor head_logits(CausalLm& model, const at::Tensor& hidden_TD);
 at::Tensor head_loss(CausalLm& model, const at::Tensor& hidden_TD,
                      const kernels::LabelledTokens& labels, double temperature = 1);
 
+// kernels::linear_logit_loss() with the model's head, which is not quantised.
+at::Tensor head_logit_loss(CausalLm& model, const at::Tensor& hidden_TD, const at::Tensor& tokens_N,
+                           const kernels::LogitLossFunction& loss);
+
 // kernels::linear_token_losses() with the model's head, at a temperature of its distribution.
 kernels::TokenLosses head_token_losses(CausalLm& model, const at::Tensor& hidden_TD,
                                        const kernels::LabelledTokens& labels,

@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <span>
 
 namespace convoy::kernels {
@@ -68,6 +69,24 @@ struct TokenLosses {
 // The losses for evaluation and scoring: without weights, and not differentiable.
 TokenLosses linear_token_losses(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
                                 const LabelledTokens& labels, const LogitForm& form = {});
+
+// A loss of the logits of some tokens.
+struct LogitLoss {
+  at::Tensor sum;          // fp64 scalar
+  at::Tensor gradient_CV;  // gradient of the sum in the logits, fp32; undefined unless wanted
+};
+// Gets the logits of the tokens tokens_N[first .. first + C], fp32, which it may overwrite.
+using LogitLossFunction =
+    std::function<LogitLoss(int64_t first, const at::Tensor& logits_CV, bool wants_gradient)>;
+
+// Sum of `loss` over the tokens tokens_N, int64 rows of `hidden`, fp32 scalar; differentiable as
+// linear_cross_entropy() is, and like it in chunks, with gradients computed during forward.
+// Without tokens: 0. `logit_cap`: as in capped_logits().
+at::Tensor linear_logit_loss(const at::Tensor& hidden_TD, const at::Tensor& weight_VD,
+                             const at::Tensor& tokens_N, double logit_cap,
+                             const LogitLossFunction& loss);
+// The most tokens that linear_logit_loss() gives to its loss together.
+int64_t rows_of_logit_loss(int64_t vocab);
 
 // The logits of a model with a soft cap (Gemma 2) from the products of its head: logit_cap *
 // tanh(logits / logit_cap), fp32, so that logits which differ in bf16 stay in their order. Where

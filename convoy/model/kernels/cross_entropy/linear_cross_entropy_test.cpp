@@ -62,6 +62,63 @@ TEST(LinearCrossEntropy, SeveralBlocksOfEveryDimension) {
         << dtype;
 }
 
+// Any loss of the logits: here -log softmax, whose values and gradients are known.
+TEST(LinearLogitLoss, OfCrossEntropyIsLinearCrossEntropyInChunksAndUnderACap) {
+  for (auto dtype : {at::kFloat, at::kBFloat16})
+    for (const double cap : {0.0, 3.0})
+      for (const int64_t tokens : {4, 2600}) {
+        constexpr int64_t kIds = 33;
+        const LabelledTokens labels = labelled(labels_of(tokens, kIds));
+        std::vector<int64_t> firsts;
+        const LogitLossFunction loss = [&](int64_t first, const at::Tensor& logits_CV, bool wants) {
+          firsts.push_back(first);
+          const at::Tensor labels_C1 =
+              labels.labels_N().narrow(0, first, logits_CV.size(0)).unsqueeze(1);
+          const at::Tensor log_CV = logits_CV.log_softmax(1);
+          LogitLoss found{.sum = -log_CV.gather(1, labels_C1).sum(at::kDouble), .gradient_CV = {}};
+          if (wants)
+            found.gradient_CV = log_CV.exp().scatter_add(
+                1, labels_C1, at::full(labels_C1.sizes(), -1.0, at::kFloat));
+          return found;
+        };
+        const auto op = [&](const Tensors& in) {
+          return linear_logit_loss(in[0], in[1], labels.tokens_N(), cap, loss);
+        };
+        const auto wanted = [&](const Tensors& in) {
+          return linear_cross_entropy(in[0], in[1], labels, cap);
+        };
+        const Tensors inputs = {testing::sample({tokens, 19}, dtype, 1),
+                                testing::sample({kIds, 19}, dtype, 2)};
+        const auto gradients_of = [&](const auto& function) {
+          Tensors leaves;
+          for (const at::Tensor& input : inputs)
+            leaves.push_back(input.detach().clone().requires_grad_(true));
+          const at::Tensor sum = function(leaves);
+          sum.backward();
+          return Tensors{sum.detach(), leaves[0].grad(), leaves[1].grad()};
+        };
+        const Tensors found = gradients_of(op);
+        const Tensors known = gradients_of(wanted);
+        EXPECT_EQ(firsts.size(), tokens > rows_of_logit_loss(kIds) ? 2u : 1u);
+        for (size_t part = 0; part < found.size(); ++part)
+          EXPECT_TRUE(at::allclose(found[part].to(at::kDouble), known[part].to(at::kDouble),
+                                   testing::tolerance(dtype, 700), testing::tolerance(dtype, 700)))
+              << dtype << " cap " << cap << " " << tokens << " part " << part;
+      }
+}
+
+TEST(LinearLogitLoss, WithoutTokensIsZeroWithZeroGradients) {
+  at::Tensor hidden_TD = testing::sample({3, 5}, at::kFloat, 1).requires_grad_(true);
+  at::Tensor weight_VD = testing::sample({7, 5}, at::kFloat, 2).requires_grad_(true);
+  const at::Tensor sum = linear_logit_loss(
+      hidden_TD, weight_VD, at::empty({0}, at::kLong), 0,
+      [](int64_t, const at::Tensor&, bool) -> LogitLoss { throw StateError("no tokens"); });
+  sum.backward();
+  EXPECT_EQ(sum.item<double>(), 0);
+  EXPECT_EQ(hidden_TD.grad().abs().max().item<double>(), 0);
+  EXPECT_EQ(weight_VD.grad().abs().max().item<double>(), 0);
+}
+
 // A loss of 150 rows over a million ids. The reference in double takes seconds, so it is computed
 // once, a few rows at a time.
 class LinearCrossEntropyOfAMillionIds : public ::testing::Test {
