@@ -5,16 +5,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <random>
-#include <thread>
 
-#include "convoy/core/base/files.h"
 #include "convoy/core/telemetry/logs/event_log.h"
 #include "files/run_script.h"
-#include "resume/train_process.h"
+#include "resume/rollout_runs.h"
 
 namespace convoy::testing {
 namespace {
@@ -28,11 +24,7 @@ constexpr int64_t kTextsOfStep = 4 * 3;  // problems and samples
 // A program rewards texts by their length and notes each question in a file.
 Settings policy_settings(const TrainFixture& fixture, const Settings& more) {
   const fs::path folder = fixture.rows().parent_path();
-  std::string problems;
-  for (int row = 0; row < kProblems; ++row)
-    problems += fmt::format("{{\"problem\": \"What is {} + {}? \", \"answer\": \"{}\"}}\n", row,
-                            2 * row, 3 * row);
-  write_file_atomic(folder / "problems.jsonl", problems);
+  write_problems(folder / "problems.jsonl", kProblems);
   const std::string program = fmt::format(
       "while read -r line; do echo asked >> {}/asked; echo ${{#line}}; done", folder.string());
   const nlohmann::json rewards = {{{"kind", "command"}, {"command", program}},
@@ -61,23 +53,6 @@ int64_t num_asked(const TrainFixture& fixture) {
   int64_t lines = 0;
   for (std::string line; std::getline(file, line);) ++lines;
   return lines;
-}
-
-// The texts of all steps, by file.
-std::map<std::string, std::string> rollouts_of(const TrainFixture& fixture,
-                                               const std::string& name) {
-  std::map<std::string, std::string> files;
-  for (const auto& entry : fs::directory_iterator(fixture.run_folder(name) / "rollouts"))
-    files[entry.path().filename().string()] =
-        entry.is_regular_file() ? read_file(entry.path()) : "a folder";
-  return files;
-}
-
-void expect_same_rollouts(const TrainFixture& fixture, const std::string& wanted,
-                          const std::string& found) {
-  expect_same_result(fixture, wanted, found);
-  EXPECT_EQ(fixture.evaluation_losses(wanted), fixture.evaluation_losses(found));
-  EXPECT_TRUE(rollouts_of(fixture, wanted) == rollouts_of(fixture, found));
 }
 
 std::vector<nlohmann::json> steps_of(const TrainFixture& fixture, const std::string& name) {
@@ -150,24 +125,7 @@ TEST_P(PolicyRuns, KilledAtRandomMomentsTheyEqualUnbrokenOnes) {
   const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(
       std::chrono::steady_clock::now() - begin);
   const int64_t asked_by_unbroken = num_asked(fixture);
-  const uint32_t seed = std::random_device{}();
-  SCOPED_TRACE(fmt::format("seed {}", seed));
-  std::mt19937 random(seed);
-  int64_t kills = 0;
-  for (bool killed = true; killed;) {
-    TrainProcess process = fixture.start("killed", settings);
-    if (kills < 6) {
-      std::uniform_int_distribution<int64_t> moment(0, whole.count());
-      std::this_thread::sleep_for(std::chrono::microseconds(moment(random)));
-    } else {
-      process.wait();
-    }
-    killed = process.running();
-    if (killed) process.kill_everything();
-    kills += killed ? 1 : 0;
-    const Ended ended = process.wait();
-    ASSERT_TRUE(ended.status == 0 || ended.status == 128 + SIGKILL) << ended.errors;
-  }
+  const int64_t kills = run_with_kills(fixture, "killed", settings, whole);
   expect_same_rollouts(fixture, "unbroken", "killed");
   // Questions under way when the kill came are asked again: at most the texts of one step, and the
   // answers of an evaluation, which is measured again.

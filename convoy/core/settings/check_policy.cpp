@@ -59,11 +59,19 @@ class PolicyCheck {
       : settings_(settings), resolved_(resolved), errors_(errors) {}
 
   void run() const {
-    refuse_ignored();
-    check_rewards();
-    check_rollouts();
+    check_texts();
+    check_draws();
     check_reference();
     check_clip();
+  }
+
+  // Checks what does not depend on the loss.
+  void check_texts() const {
+    refuse_ignored();
+    check_rewards();
+    check_length();
+    if (settings_.data.bad_rows == "replace")
+      refuse("data.bad_rows", "problems are read as they are, found replace", "error or skip");
     check_batch();
   }
 
@@ -105,7 +113,7 @@ class PolicyCheck {
 
   void check_rewards() const {
     try {
-      if (!rewards_of(settings_.reward).empty()) return;
+      if (!rewards_of(settings_.reward).empty() || !learns_rewards(settings_.task_facts())) return;
       refuse("reward", "nothing says which texts are good",
              "reward: [{kind: answer}] compares answers with those of the problems");
     } catch (const ConfigError& error) {
@@ -114,7 +122,7 @@ class PolicyCheck {
     }
   }
 
-  void check_rollouts() const {
+  void check_length() const {
     const RolloutSettings& rollout = settings_.rollout;
     if (rollout.max_new_tokens >= settings_.model.max_seq_len)
       refuse(
@@ -122,8 +130,13 @@ class PolicyCheck {
           fmt::format("{} tokens of a text leave no room for its problem in model.max_seq_len {}",
                       rollout.max_new_tokens, settings_.model.max_seq_len),
           "raise model.max_seq_len, or lower it");
-    if (settings_.data.bad_rows == "replace")
-      refuse("data.bad_rows", "problems are read as they are, found replace", "error or skip");
+  }
+
+  void check_draws() const {
+    const RolloutSettings& rollout = settings_.rollout;
+    if (rollout.samples < 2)
+      refuse("rollout.samples", "a text is compared with others of its problem, found 1",
+             "2 at least");
   }
 
   void check_clip() const {
@@ -158,6 +171,11 @@ class PolicyCheck {
 void check_policy(const TrainSettings& settings, const config::Resolved& resolved,
                   config::ErrorList& errors) {
   PolicyCheck(settings, resolved, errors).run();
+}
+
+void check_rollouts(const TrainSettings& settings, const config::Resolved& resolved,
+                    config::ErrorList& errors) {
+  PolicyCheck(settings, resolved, errors).check_texts();
 }
 
 }  // namespace convoy::settings

@@ -93,10 +93,11 @@ struct RolloutSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("samples", samples, "texts of each problem and step: its group")
-        .at_least(2)
+        .at_least(1)
         .at_most(4096);
     visit("max_new_tokens", max_new_tokens, "longest text in tokens").at_least(1);
-    visit("temperature", temperature, "of the draws, and of the distribution that is learnt")
+    visit("temperature", temperature,
+          "of the draws; for task grpo also of the distribution that is learnt")
         .above(0)
         .at_most(100);
     visit("top_p", top_p,

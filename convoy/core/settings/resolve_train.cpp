@@ -13,6 +13,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/config/describe.h"
+#include "convoy/core/settings/check_distill.h"
 #include "convoy/core/settings/check_policy.h"
 #include "convoy/core/settings/check_preference.h"
 #include "convoy/core/settings/check_rejection.h"
@@ -103,10 +104,16 @@ void check_sections_of_tasks(const TrainSettings& settings, const config::Resolv
     check_rejection(settings, resolved, errors);
   else
     refuse_section(settings, "rejection.", tasks_that_read(TaskData::Problems), resolved, errors);
-  if (data == TaskData::Rollouts)
+  if (learns_rewards(settings.task_facts()))
     check_policy(settings, resolved, errors);
   else
-    for (const char* const section : {"rollout.", "reward", "policy."})
+    refuse_section(settings, "policy.", tasks_of_rewards(), resolved, errors);
+  if (settings.task_facts().has_teacher)
+    check_distill(settings, resolved, errors);
+  else
+    refuse_section(settings, "distill.", tasks_of_teachers(), resolved, errors);
+  if (data != TaskData::Rollouts)
+    for (const char* const section : {"rollout.", "reward"})
       refuse_section(settings, section, tasks_that_read(TaskData::Rollouts), resolved, errors);
   check_schema_of_task(settings, resolved, errors);
 }

@@ -13,7 +13,7 @@ namespace convoy::settings {
 
 inline constexpr const char* kRewardHelp =
     "rewards of a text: a list of {kind: answer, format, length, command, http or judge, weight, "
-    "name} and the keys of the kind";
+    "name} and the keys of the kind; task distill measures them and does not learn from them";
 
 // One entry of `reward`. The comments name the kinds that read a field.
 struct RewardSettings {

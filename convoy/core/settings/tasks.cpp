@@ -44,6 +44,12 @@ std::string tasks_that_read(TaskData data) {
 
 std::string tasks_of_preferences() { return names_of_tasks(learns_preferences); }
 
+std::string tasks_of_rewards() { return names_of_tasks(learns_rewards); }
+
+std::string tasks_of_teachers() {
+  return names_of_tasks([](const TaskFacts& task) { return task.has_teacher; });
+}
+
 std::string task_help() {
   std::string help;
   for (const TaskFacts& task : kTasks)

@@ -30,9 +30,10 @@ struct TaskFacts {
   TaskData data = TaskData::Rows;
   bool has_answers = false;   // evaluations may generate and compare answers
   bool chooses_loss = false;  // reads preference.loss and its settings
+  bool has_teacher = false;   // learns a teacher's distributions, not rewards
 };
 
-inline constexpr std::array<TaskFacts, 9> kTasks = {{
+inline constexpr std::array<TaskFacts, 10> kTasks = {{
     {.name = "sft", .summary = "conversations and completions", .has_answers = true},
     {.name = "pretrain", .summary = "plain text"},
     {.name = "mixed", .summary = "the weighted data sets of `datasets`", .data = TaskData::Mix},
@@ -51,6 +52,10 @@ inline constexpr std::array<TaskFacts, 9> kTasks = {{
     {.name = "grpo",
      .summary = "rewards of the model's own texts (policy.loss)",
      .data = TaskData::Rollouts},
+    {.name = "distill",
+     .summary = "a teacher's distributions over the model's own texts (distill.teacher)",
+     .data = TaskData::Rollouts,
+     .has_teacher = true},
 }};
 
 // Throws ConfigError with all names for any other word.
@@ -70,12 +75,21 @@ inline bool learns_preferences(const TaskFacts& task) {
   return task.data == TaskData::Pairs || task.data == TaskData::Judged;
 }
 
+// True for tasks that learn from rewards of their rollouts. They read `policy`.
+inline bool learns_rewards(const TaskFacts& task) {
+  return task.data == TaskData::Rollouts && !task.has_teacher;
+}
+
 // The accepted values of `task`.
 std::vector<std::string> task_words();
 // The tasks that read `data`: "dpo, orpo".
 std::string tasks_that_read(TaskData data);
 // "dpo, orpo, kto".
 std::string tasks_of_preferences();
+// "grpo".
+std::string tasks_of_rewards();
+// "distill".
+std::string tasks_of_teachers();
 // The meaning of each word.
 std::string task_help();
 

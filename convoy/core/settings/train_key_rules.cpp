@@ -287,7 +287,9 @@ std::vector<KeyRule> rejection_rules() {
 // Keys that trainers of preferences and of rewards share: the suggested key is of preferences, the
 // hint says the one of rewards.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kSharedNames = {
-    {{"beta", "policy.kl_beta"},
+    {{"beta",
+      "policy.kl_beta; of task distill distill.divergence, 0 being forward_kl, 1 reverse_kl, and "
+      "between them js with distill.beta"},
      {"rl_beta", "policy.kl_beta"},
      {"loss_type", "policy.loss"},
      {"loss", "policy.loss"}}};
@@ -393,6 +395,53 @@ std::vector<KeyRule> policy_rules() {
   return rules;
 }
 
+// Keys of TRL's trainers of distillation, for task distill.
+std::vector<KeyRule> distill_rules() {
+  static constexpr std::pair<const char*, const char*> kNames[] = {
+      {"teacher", "distill.teacher"},
+      {"teacher_model", "distill.teacher"},
+      {"teacher_model_path", "distill.teacher"},
+      {"teacher_model_name_or_path", "distill.teacher"},
+      {"loss_top_k", "distill.top_k"}};
+  constexpr auto kOwnTexts =
+      "every text is the model's own: `convoy process` writes a teacher's texts as rows, and task: "
+      "sft learns them";
+  constexpr auto kInProcess =
+      "the teacher is a model folder in the trainer's own process: distill.teacher";
+  std::vector<KeyRule> rules;
+  for (const char* key : {"task", "rl", "stage"})
+    rules.push_back({key,
+                     {"gkd", "opd", "distillation", "on_policy_distillation"},
+                     KeyAction::Refuse,
+                     "write task: distill and distill.teacher",
+                     ""});
+  for (const std::string section : {"", "train.", "distill."}) {
+    for (const auto& [name, key] : kNames)
+      if (const std::string path = section + name; path != key)
+        rules.push_back({path, {}, KeyAction::Suggest, "", key});
+    rules.push_back({section + "lmbda", {"1", "1.0"}, KeyAction::Accept, "", ""});
+    rules.push_back({section + "lmbda", {}, KeyAction::Refuse, kOwnTexts, ""});
+    rules.push_back({section + "seq_kd", {"false"}, KeyAction::Accept, "", ""});
+    rules.push_back({section + "seq_kd", {}, KeyAction::Refuse, kOwnTexts, ""});
+    rules.push_back({section + "loss_add_tail", {"true"}, KeyAction::Accept, "", ""});
+    rules.push_back({section + "loss_add_tail",
+                     {},
+                     KeyAction::Refuse,
+                     "tokens beyond distill.top_k count as one: leave it out",
+                     ""});
+    rules.push_back({section + "reverse_kl_top_1_mode",
+                     {},
+                     KeyAction::Refuse,
+                     "every divergence compares the teacher's distill.top_k tokens: leave it out",
+                     ""});
+    for (const char* name :
+         {"use_teacher_server", "teacher_model_server_url", "teacher_model_init_kwargs",
+          "teacher_model_revision", "teacher_tokenizer_name_or_path"})
+      rules.push_back({section + name, {}, KeyAction::Refuse, kInProcess, ""});
+  }
+  return rules;
+}
+
 // A key of other preference trainers that Convoy does not have. A value that says what Convoy does
 // anyway is accepted.
 struct AbsentKey {
@@ -428,7 +477,8 @@ const std::vector<AbsentKey>& absent_preference_keys() {
        {},
        KeyAction::Refuse,
        "a prompt and its completion are cut together: model.max_seq_len and data.truncation; of "
-       "task rejection it is rejection.max_tokens, of task grpo rollout.max_new_tokens"},
+       "task rejection it is rejection.max_tokens, of tasks grpo and distill "
+       "rollout.max_new_tokens"},
       {"disable_dropout",
        {"false"},
        KeyAction::Refuse,
@@ -609,7 +659,8 @@ const std::vector<KeyRule>& train_key_rules() {
     for (std::vector<KeyRule> part :
          {model_rules(), batch_rules(), train_rules(), optimizer_rules(), mask_rules(),
           truncation_rules(), preference_words(), preference_columns(), policy_rules(),
-          preference_rules(), rejection_rules(), best_metric_rules(), names_elsewhere()})
+          distill_rules(), preference_rules(), rejection_rules(), best_metric_rules(),
+          names_elsewhere()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

@@ -11,6 +11,7 @@
 #include "convoy/core/config/field.h"
 #include "convoy/core/settings/classify_settings.h"
 #include "convoy/core/settings/data_settings.h"
+#include "convoy/core/settings/distill_settings.h"
 #include "convoy/core/settings/mix_settings.h"
 #include "convoy/core/settings/policy_settings.h"
 #include "convoy/core/settings/preference_settings.h"
@@ -125,6 +126,7 @@ struct TrainSettings {
   RolloutSettings rollout;
   config::JsonList reward;  // read by rewards_of()
   PolicySettings policy;
+  DistillSettings distill;
   ParallelSettings parallel;
 
   // The requested type of matrix products: bf16, fp32, or auto (sizing/compute_dtype.h then
@@ -147,13 +149,11 @@ struct TrainSettings {
   }
 
   // Optimizer steps that learn from the same items of the data.
-  int64_t steps_per_batch() const {
-    return task_facts().data == TaskData::Rollouts ? policy.inner_steps : 1;
-  }
+  int64_t steps_per_batch() const { return learns_rewards(task_facts()) ? policy.inner_steps : 1; }
   // Whether rollouts are measured from another model in memory, beside the one that trains. An
   // adapter's base is in memory already.
   bool keeps_reference() const {
-    return task_facts().data == TaskData::Rollouts && policy.kl_beta > 0 &&
+    return learns_rewards(task_facts()) && policy.kl_beta > 0 &&
            (policy.reference != "base" || tuning.mode == "full");
   }
 
@@ -175,9 +175,11 @@ struct TrainSettings {
     visit("classify", classify, "classes of sensor windows: data, network, loss");
     visit("preference", preference, "learning from preferences: loss, reference");
     visit("rejection", rejection, "learning from own right solutions: rounds, samples, prompts");
-    visit("rollout", rollout, "task grpo: the texts of the model that a step learns from");
+    visit("rollout", rollout,
+          "tasks grpo and distill: the texts of the model that a step learns from");
     visit("reward", reward, kRewardHelp);
     visit("policy", policy, "task grpo: loss, advantages, reference");
+    visit("distill", distill, "task distill: teacher, divergence");
     visit("parallel", parallel, "how ranks share the work");
   }
 };

@@ -84,8 +84,8 @@ int64_t MemoryPlan::total_bytes() const {
 }
 
 int64_t MemoryPlan::drawing_total_bytes() const {
-  return program_bytes + weight_bytes + reference_bytes + packed_bytes + gradient_bytes +
-         optimizer_bytes + exchange_bytes + drawing_bytes;
+  return program_bytes + weight_bytes + reference_bytes + teacher_bytes + packed_bytes +
+         gradient_bytes + optimizer_bytes + exchange_bytes + drawing_bytes;
 }
 
 int64_t MemoryPlan::learning_total_bytes() const {
@@ -103,6 +103,7 @@ std::string MemoryPlan::text() const {
        {"gradients", gradient_bytes},
        {"optimizer", optimizer_bytes},
        {"exchange", exchange_bytes},
+       {"teacher", teacher_bytes},
        {"activations", draws_more ? 0 : activation_bytes},
        {"head", draws_more ? 0 : head_bytes},
        {"keys and values of texts", draws_more ? drawing_bytes : 0}}};
@@ -129,6 +130,7 @@ nlohmann::ordered_json MemoryPlan::to_json() const {
       {"total_bytes", total_bytes()}};
   if (reference_bytes > 0) json["reference_bytes"] = reference_bytes;
   if (drawing_bytes > 0) json["drawing_bytes"] = drawing_bytes;
+  if (teacher_bytes > 0) json["teacher_bytes"] = teacher_bytes;
   return json;
 }
 
@@ -137,7 +139,8 @@ MemoryPlan plan_memory(const MemoryQuestion& question, const StateSharing& shari
   const bool on_cpu = question.shape.on_cpu;
   MemoryPlan plan{.program_bytes = question.program_bytes,
                   .reference_bytes = question.replicas * question.reference_bytes,
-                  .drawing_bytes = question.replicas * question.drawing_bytes};
+                  .drawing_bytes = question.replicas * question.drawing_bytes,
+                  .teacher_bytes = question.replicas * question.teacher_bytes};
   // One rank with one micro-batch a step keeps gradients in the type in which backward made them.
   const bool is_alone = sharing.strategy == "none" && !question.accumulates;
   std::vector<int64_t> gathered;

@@ -33,6 +33,7 @@ struct MemoryPlan {
   // Keys and values of the texts that the model draws before a step. They are given back before the
   // forward pass, so only the larger of them and of activations with the head counts.
   int64_t drawing_bytes = 0;
+  int64_t teacher_bytes = 0;  // a frozen model beside the one that trains
 
   int64_t total_bytes() const;
   int64_t drawing_total_bytes() const;   // while texts are drawn
@@ -73,6 +74,7 @@ struct MemoryQuestion {
   // Memory of the device; 0 = unknown. Keys and values take at most half of what the state leaves
   // of it: with less, fewer texts are drawn together.
   int64_t device_bytes = 0;
+  int64_t teacher_bytes = 0;  // as in MemoryPlan
 };
 
 // The state that ranks share under a strategy: each rank holds a piece of the state that is cut,

@@ -121,6 +121,20 @@ TEST(MemoryPlan, GradientsTakeThePlaceOfActivations) {
   EXPECT_EQ(gradients("none"), 4000);
 }
 
+TEST(MemoryPlan, ATeacherStaysBesideTheModel) {
+  MemoryQuestion question;
+  question.shape.vocab = 1;
+  question.shape.element_bytes = 2;
+  question.replicas = 2;
+  const MemoryPlan alone = plan_memory(question, {});
+  EXPECT_EQ(alone.text().find("teacher"), std::string::npos);
+  question.teacher_bytes = 5 << 20;
+  const MemoryPlan taught = plan_memory(question, {});
+  EXPECT_EQ(taught.total_bytes(), alone.total_bytes() + (10 << 20));
+  EXPECT_NE(taught.text().find("10 MiB teacher"), std::string::npos) << taught.text();
+  EXPECT_EQ(taught.to_json()["teacher_bytes"], 10 << 20);
+}
+
 // Texts are drawn before the forward pass, so the larger half of a step counts.
 TEST(MemoryPlan, TheLargerHalfOfAStepThatDrawsTextsCounts) {
   MemoryQuestion question;

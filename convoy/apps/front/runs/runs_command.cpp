@@ -161,7 +161,8 @@ fs::path one_run(std::string_view action, const RunsFolderFlags& flags, const Wo
   return telemetry::resolve_run(named.front(), flags.dir);
 }
 
-// Prints the best, the worst and the longest text of the last step that has texts.
+// Prints the best, the worst and the longest text of the last step that has texts; without rewards
+// the longest alone.
 void print_rollouts(const fs::path& run, const Log& log) {
   const std::vector<int64_t> steps = telemetry::rollout_steps(run);
   if (steps.empty()) return;
@@ -169,9 +170,9 @@ void print_rollouts(const fs::path& run, const Log& log) {
   const telemetry::NotableRollouts notable = telemetry::notable_rollouts(run, steps.back(), 1);
   if (notable.damage) log.warning(notable.damage->sentence());
   for (const ordered_json& row : notable.rows)
-    fmt::print("{:<16}reward {}, {} tokens, row {}: {}\n", row.value("shown_as", ""),
-               row.value("reward", 0.0), row.value("text_tokens", int64_t{0}),
-               row.value("row", int64_t{0}),
+    fmt::print("{:<16}{}{} tokens, row {}: {}\n", row.value("shown_as", ""),
+               row.contains("reward") ? fmt::format("reward {}, ", row.value("reward", 0.0)) : "",
+               row.value("text_tokens", int64_t{0}), row.value("row", int64_t{0}),
                ordered_json(row.value("text", ""))
                    .dump(-1, ' ', false, ordered_json::error_handler_t::replace));
 }

@@ -76,6 +76,10 @@ std::vector<DataError> missing_train_inputs(const settings::TrainSettings& train
   if (const std::string& reference = train.policy.reference;
       kind == settings::TaskData::Rollouts && reference != "base" && reference != "start")
     look(missing, "policy.reference", [&] { io::ModelFolder::open(reference); });
+  if (const std::string& teacher = train.distill.teacher;
+      train.task_facts().has_teacher && !teacher.empty())
+    look(missing, "distill.teacher",
+         [&] { io::ModelFolder::open(io::base_of_adapter_folder(teacher).value_or(teacher)); });
   if (kind == settings::TaskData::Rollouts && !train.rollout.prompt.empty())
     look(missing, "rollout.prompt", [&] { require_there(train.rollout.prompt); });
   for (const settings::RewardSettings& reward : settings::rewards_of(train.reward))

@@ -77,7 +77,7 @@ async function drawSamples(run) {
   if (isNew) await show(pickedOf('step of the samples', steps));
 }
 
-// The texts that a step learnt from: the best, the worst and the longest.
+// The texts that a step learnt from: the best, the worst and the longest. A teacher needs no rewards.
 function rolloutOf(row) {
   if (row.damage)
     return element(
@@ -90,7 +90,8 @@ function rolloutOf(row) {
         element('pre', {}, row.damage),
       ),
     );
-  const facts = `${row.shown_as}: reward ${row.reward}, advantage ${row.advantage}, ${row.text_tokens} tokens`;
+  const rewarded = 'reward' in row ? `reward ${row.reward}, advantage ${row.advantage}, ` : '';
+  const facts = `${row.shown_as}: ${rewarded}${row.text_tokens} tokens`;
   return element(
     'li',
     {class: 'sample'},

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "convoy/apps/recipes/posttraining/teacher.h"
 #include "convoy/apps/recipes/training/optimizer_settings.h"
 #include "convoy/data/datasets/batches/batch_plan.h"
 #include "convoy/data/datasets/batches/effective_batch.h"
@@ -318,6 +319,9 @@ sizing::MemoryQuestion memory_question(const settings::TrainSettings& settings, 
     // The host's memory is shared with other programs, so there it is the engine that looks.
     if (!model.device().is_cpu())
       question.device_bytes = device::device_memory_bytes(model.device());
+    if (settings.task_facts().has_teacher)
+      question.teacher_bytes = bytes_of_teacher(settings, question.shape.element_bytes,
+                                                question.shape.vocab, question.micro_batch_tokens);
   }
   return question;
 }

@@ -83,7 +83,7 @@ std::optional<std::map<RolloutLedger::Place, RecordedRollout>> RolloutLedger::fi
       if (!key.empty() && row.at("weights").get<std::string>() != key) return std::nullopt;
       RecordedRollout recorded = rollout_of(row);
       train::Rollout& rollout = recorded.rollout;
-      rollout.reward = row.at("reward").get<double>();
+      if (!reward_names_.empty()) rollout.reward = row.at("reward").get<double>();
       for (const std::string& name : reward_names_)
         rollout.rewards.push_back(row.at("rewards").at(name).get<double>());
       if (row.contains("reference_logprobs"))
@@ -154,22 +154,24 @@ void RolloutLedger::finish(int64_t step, const std::string& key,
   for (const RecordedRollout& recorded : own) {
     const train::Rollout& rollout = recorded.rollout;
     const ProblemFacts& problem = problems.at(rollout.problem);
-    Json rewards = Json::object();
-    for (size_t part = 0; part < reward_names_.size(); ++part)
-      rewards[reward_names_[part]] = rollout.rewards[part];
     Json row = {{"step", step},
                 {"row", problem.row_number},
                 {"sample", rollout.sample},
                 {"prompt", problem.text},
-                {"text", recorded.text},
-                {"reward", rollout.reward},
-                {"rewards", rewards},
-                {"advantage", rollout.advantage},
-                {"truncated", rollout.is_truncated},
-                {"problem", rollout.problem},
-                {"prompt_tokens", rollout.prompt_tokens},
-                {"tokens", rollout.ids},
-                {"logprobs", doubles_of(rollout.drawn)}};
+                {"text", recorded.text}};
+    if (!reward_names_.empty()) {
+      Json rewards = Json::object();
+      for (size_t part = 0; part < reward_names_.size(); ++part)
+        rewards[reward_names_[part]] = rollout.rewards[part];
+      row["reward"] = rollout.reward;
+      row["rewards"] = rewards;
+      row["advantage"] = rollout.advantage;
+    }
+    row["truncated"] = rollout.is_truncated;
+    row["problem"] = rollout.problem;
+    row["prompt_tokens"] = rollout.prompt_tokens;
+    row["tokens"] = rollout.ids;
+    row["logprobs"] = doubles_of(rollout.drawn);
     if (!rollout.reference.empty()) row["reference_logprobs"] = doubles_of(rollout.reference);
     row["weights"] = key;
     rows.emplace(Place{rollout.problem, rollout.sample}, io::line_of(row));

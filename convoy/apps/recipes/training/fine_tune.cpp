@@ -3,7 +3,7 @@
 #include <numeric>
 #include <optional>
 
-#include "convoy/apps/recipes/posttraining/engine_rollouts.h"
+#include "convoy/apps/recipes/posttraining/rollout_training.h"
 #include "convoy/apps/recipes/training/effective_batch.h"
 #include "convoy/apps/recipes/training/export_result.h"
 #include "convoy/apps/recipes/training/fine_tune_rank.h"
@@ -23,7 +23,6 @@
 #include "convoy/machine/device/threads.h"
 #include "convoy/model/models/export.h"
 #include "convoy/train/comm/exchange.h"
-#include "convoy/train/loop/policy_objective.h"
 #include "convoy/train/loop/unpaired_objective.h"
 #include "convoy/train/parallel/trained_parameters.h"
 
@@ -106,18 +105,6 @@ models::ResultEnds result_ends(const TrainingRun& run, const LanguageInput& inpu
   }
   return ends;
 }
-
-// The rollouts of a training from rewards, and the objective that learns from them.
-struct RolloutsBeforeObjective {
-  EngineRollouts rollouts;
-};
-class RewardedTraining final : private RolloutsBeforeObjective, public train::PolicyObjective {
- public:
-  RewardedTraining(EngineRolloutsParts parts, const data::BatchPlan& plan)
-      : RolloutsBeforeObjective{EngineRollouts(parts)},
-        PolicyObjective(*parts.base.model, plan, rollouts, parts.settings.policy,
-                        parts.settings.rollout, parts.group) {}
-};
 
 // A language model's training, for train_joined().
 struct FineTune : JoinedTraining {
@@ -233,18 +220,17 @@ std::string FineTune::identity_of_rollouts() const {
 std::unique_ptr<train::TrainingObjective> FineTune::make_objective(
     telemetry::TrainingLog* log) const {
   if (task_data() == settings::TaskData::Rollouts) {
-    auto policy =
-        std::make_unique<RewardedTraining>(EngineRolloutsParts{.run = run,
-                                                               .settings = settings,
-                                                               .base = input.base,
-                                                               .problems = input.problems,
-                                                               .strategy = *state.strategy,
-                                                               .group = group,
-                                                               .log = log,
-                                                               .identity = identity_of_rollouts()},
-                                           batch.plan);
-    policy->count_flops(input.trained.step_flops);
-    return policy;
+    auto of_rollouts = make_rollout_objective({.run = run,
+                                               .settings = settings,
+                                               .base = input.base,
+                                               .problems = input.problems,
+                                               .strategy = *state.strategy,
+                                               .group = group,
+                                               .log = log,
+                                               .identity = identity_of_rollouts()},
+                                              batch.plan);
+    of_rollouts->count_flops(input.trained.step_flops);
+    return of_rollouts;
   }
   if (task_data() == settings::TaskData::Judged) {
     auto unpaired = std::make_unique<train::UnpairedObjective>(

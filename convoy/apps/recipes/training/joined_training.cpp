@@ -32,9 +32,15 @@ telemetry::Hparams hparams_of(const settings::TrainSettings& settings) {
     if (data == settings::TaskData::Judged)
       values["loss"] = std::string(settings::unpaired_loss_named(settings.preference.loss).name);
   }
-  if (data == settings::TaskData::Rollouts) {
-    values["loss"] = settings.policy.loss;
+  if (data == settings::TaskData::Rollouts)
     values["samples"] = static_cast<double>(settings.rollout.samples);
+  if (settings.task_facts().has_teacher) {
+    values["loss"] = settings.distill.divergence;
+    values["teacher"] = settings.distill.teacher;
+    values["top_k"] = static_cast<double>(settings.distill.top_k);
+  }
+  if (settings::learns_rewards(settings.task_facts())) {
+    values["loss"] = settings.policy.loss;
     values["kl_beta"] = settings.policy.kl_beta;
     values["inner_steps"] = static_cast<double>(settings.policy.inner_steps);
   }

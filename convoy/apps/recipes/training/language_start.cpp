@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "convoy/apps/recipes/memory/memory_plan.h"
+#include "convoy/apps/recipes/posttraining/teacher.h"
 #include "convoy/apps/recipes/training/attention_choice.h"
 #include "convoy/apps/recipes/training/generating_objective.h"
 #include "convoy/apps/recipes/training/optimizer_settings.h"
@@ -318,6 +319,9 @@ LanguageInput find_language_input(TrainingRun& run, LoadedModel& base, FoundChec
   data::EncodedSplits splits;
   if (run.settings.task_facts().data == settings::TaskData::Rollouts) {
     problems = read_rollout_problems(base, run.settings, run.log);
+    if (run.settings.task_facts().has_teacher)
+      require_teacher(run.settings, base,
+                      problems.longest_prompt_tokens() + run.settings.rollout.max_new_tokens);
     splits = splits_of(problems, run.settings.data);
   } else {
     splits = encode_in_turn(run, base);

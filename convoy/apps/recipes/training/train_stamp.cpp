@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "convoy/apps/recipes/posttraining/teacher.h"
 #include "convoy/apps/recipes/training/agreement.h"
 #include "convoy/apps/recipes/training/optimizer_settings.h"
 #include "convoy/core/base/error.h"
@@ -64,6 +65,14 @@ std::string policy_text(const settings::TrainSettings& settings) {
                      settings.task, policy.loss, policy.clip_low, policy.clip_high,
                      policy.importance_cap, policy.kl_beta, reference, policy.scale_rewards,
                      policy.inner_steps, policy.mask_truncated);
+}
+
+// Everything that decides the loss of a teacher's texts.
+std::string distill_text(const settings::TrainSettings& settings) {
+  const settings::DistillSettings& distill = settings.distill;
+  return fmt::format("{} {} {} temperature {} top_k {} teacher {}", settings.task,
+                     distill.divergence, distill.beta, distill.temperature, distill.top_k,
+                     teacher_fingerprint(distill.teacher));
 }
 
 // Everything besides the weights that decides a text of the model and its reward. The
@@ -148,7 +157,8 @@ checkpoint::Stamp train_stamp(const settings::TrainSettings& settings, const Loa
   if (settings::learns_preferences(settings.task_facts()))
     stamp.set("objective", objective_text(settings));
   if (settings.task_facts().data == settings::TaskData::Rollouts) {
-    stamp.set("objective", policy_text(settings));
+    stamp.set("objective",
+              settings.task_facts().has_teacher ? distill_text(settings) : policy_text(settings));
     stamp.set("rollout", rollout_text(settings));
   }
   // The weights continue from the checkpoint, so another start adapter would be ignored silently.

@@ -25,15 +25,18 @@ std::string problem_of(const ordered_json& row) {
     const auto found = row.find(key);
     return found == row.end() || !((*found).*is_right)();
   };
-  for (const char* const key : {"row", "sample", "reward"})
+  for (const char* const key : {"row", "sample"})
     if (wants(key, &ordered_json::is_number)) return fmt::format("no number `{}`", key);
+  // A task without rewards writes none.
+  if (row.contains("reward") && wants("reward", &ordered_json::is_number))
+    return "no number `reward`";
   for (const char* const key : {"prompt", "text"})
     if (wants(key, &ordered_json::is_string)) return fmt::format("no text `{}`", key);
   if (wants("logprobs", &ordered_json::is_array)) return "no list `logprobs`";
   return "";
 }
 
-double reward_in(const ordered_json& row) { return row["reward"].get<double>(); }
+double reward_in(const ordered_json& row) { return row.value("reward", 0.0); }
 
 double tokens_in(const ordered_json& row) { return static_cast<double>(row["logprobs"].size()); }
 
@@ -103,8 +106,12 @@ NotableRollouts notable_rollouts(const fs::path& run, int64_t step, size_t most)
     for (size_t at = 0; at < std::min(most, rows.size()); ++at)
       notable.push_back(shown(rows[at], as));
   };
-  add("best", reward_in);
-  add("worst", [](const ordered_json& row) { return -reward_in(row); });
+  const bool has_rewards = std::any_of(
+      rows.begin(), rows.end(), [](const ordered_json& row) { return row.contains("reward"); });
+  if (has_rewards) {
+    add("best", reward_in);
+    add("worst", [](const ordered_json& row) { return -reward_in(row); });
+  }
   add("longest", tokens_in);
   return {std::move(notable), std::move(damage)};
 }

@@ -33,7 +33,7 @@ struct NotableRollouts {
 };
 
 // The best, the worst and the longest texts of a step, `most` of each, without their tokens; each
-// row begins with "shown_as": "best", "worst" or "longest".
+// row begins with "shown_as": "best", "worst" or "longest". Without rewards the longest alone.
 NotableRollouts notable_rollouts(const std::filesystem::path& run, int64_t step, size_t most);
 
 }  // namespace convoy::telemetry

@@ -53,7 +53,7 @@ TEST(RunRollouts, ADamagedLineIsNamedAndTheOthersAreRead) {
   for (const auto& [bad, said] : std::vector<std::pair<std::string, std::string>>{
            {"no row\n", "found a line that is no JSON"},
            {"[1]\n", "found a value of type array"},
-           {R"({"row": 1, "sample": 1, "text": "a", "prompt": "b"})"
+           {R"({"row": 1, "sample": 1, "reward": "high", "text": "a", "prompt": "b"})"
             "\n",
             "found no number `reward`"},
            {good.substr(0, 20), "found a line that is no JSON"}}) {
@@ -68,6 +68,19 @@ TEST(RunRollouts, ADamagedLineIsNamedAndTheOthersAreRead) {
     EXPECT_TRUE(notable_rollouts(run, 3, 1).damage);
     EXPECT_EQ(notable_rollouts(run, 3, 1).rows.size(), 3u);
   }
+}
+
+TEST(RunRollouts, WithoutRewardsThereIsNoBest) {
+  const testing::TemporaryFolder folder;
+  const std::string begin = R"({"row": 1, "sample": 0, "prompt": "p", )";
+  write_file_atomic(folder.path() / "rollouts/step-5.jsonl",
+                    begin + R"("text": "a", "logprobs": [-1]})" + "\n" + begin +
+                        R"("text": "b", "logprobs": [-1, -2]})" + "\n");
+  const NotableRollouts plain = notable_rollouts(folder.path(), 5, 1);
+  EXPECT_FALSE(plain.damage);
+  ASSERT_EQ(plain.rows.size(), 1u);
+  EXPECT_EQ(plain.rows[0]["shown_as"], "longest");
+  EXPECT_EQ(plain.rows[0]["text"], "b");
 }
 
 }  // namespace
