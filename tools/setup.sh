@@ -146,14 +146,14 @@ setup_libtorch() {
 # 1.x; 0 = there is none.
 rust_minor() { sed -n 's/^\(cargo \)\?1\.\([0-9]*\)\..*/\2/p' | grep . || echo 0; }
 
-# Installs the Rust toolchain for the text library, unless cargo 1.80 or newer is there: from the
+# Installs the Rust toolchain for the text library, unless cargo 1.87 or newer is there: from the
 # distribution, or else rustup's stable one. Debian 12 has a new one in cargo-web, for its browsers.
 setup_rust() {
   PATH=$HOME/.cargo/bin:$PATH
-  [ "$(cargo --version 2>/dev/null | rust_minor)" -ge 80 ] && return 0
+  [ "$(cargo --version 2>/dev/null | rust_minor)" -ge 87 ] && return 0
   local package
   for package in cargo cargo-web; do
-    if [ "$(apt-cache policy "$package" 2>/dev/null | sed -n 's/^ *Candidate: //p' | rust_minor)" -ge 80 ]; then
+    if [ "$(apt-cache policy "$package" 2>/dev/null | sed -n 's/^ *Candidate: //p' | rust_minor)" -ge 87 ]; then
       setup_apt "$package"
       return 0
     fi
@@ -166,7 +166,7 @@ setup_rust() {
   say "installing Rust with rustup"
   curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs 2>.deps/rust.log |
     sh -s -- -y --profile minimal >>.deps/rust.log 2>&1 ||
-    fail "Rust 1.80 or newer is needed and could not be installed" "install it from https://rustup.rs, then run the same command again"
+    fail "Rust 1.87 or newer is needed and could not be installed" "install it from https://rustup.rs, then run the same command again"
 }
 
 # Installs the formatters of C++, Python, JavaScript and CSS for tools/lint.sh. Each has a fixed

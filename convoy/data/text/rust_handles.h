@@ -22,9 +22,17 @@ struct RustConversationFree {
     convoy_conversation_free(conversation);
   }
 };
+struct RustVocabularyFree {
+  void operator()(const ConvoyVocabulary* vocabulary) const { convoy_vocabulary_free(vocabulary); }
+};
+struct RustGrammarFree {
+  void operator()(ConvoyGrammar* grammar) const { convoy_grammar_free(grammar); }
+};
 using RustTokenizer = std::unique_ptr<ConvoyTokenizer, RustTokenizerFree>;
 using RustTemplate = std::unique_ptr<ConvoyTemplate, RustTemplateFree>;
 using RustConversation = std::unique_ptr<ConvoyConversation, RustConversationFree>;
+using RustVocabulary = std::unique_ptr<const ConvoyVocabulary, RustVocabularyFree>;
+using RustGrammar = std::unique_ptr<ConvoyGrammar, RustGrammarFree>;
 
 inline const uint8_t* bytes_of(std::string_view text) {
   return reinterpret_cast<const uint8_t*>(text.data());

@@ -8,6 +8,7 @@
 #include "convoy/core/io/model_text.h"
 #include "convoy/data/text/rust_handles.h"
 #include "convoy/data/text/tokenizer_settings.h"
+#include "convoy/data/text/tokenizer_state.h"
 
 namespace convoy::text {
 namespace {
@@ -42,17 +43,6 @@ std::optional<int32_t> id_in(const ConvoyTokenizer* tokenizer, std::string_view 
 bool is_never_text(uint8_t byte) { return byte == 0xC0 || byte == 0xC1 || byte >= 0xF5; }
 
 }  // namespace
-
-struct Tokenizer::State {
-  RustTokenizer handle;
-  std::string file;
-  std::optional<int32_t> bos;
-  std::optional<int32_t> eos;
-  std::optional<int32_t> pad;
-  bool adds_bos = false;
-  bool adds_eos = false;
-  std::string content_hash;
-};
 
 Tokenizer::Tokenizer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Tokenizer::~Tokenizer() = default;

@@ -56,6 +56,7 @@ class Tokenizer {
   const std::string& content_hash() const;  // SHA-256 over the files that define the tokenizer
 
  private:
+  friend class GrammarCompiler;
   struct State;
   explicit Tokenizer(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// C ABI of the Rust library: Hugging Face tokenizers and Jinja templates. Every call returns 0, or 1 with `error` set;
+// C ABI of the Rust library: Hugging Face tokenizers, Jinja templates, grammars of texts. Every call returns 0, or 1 with `error` set;
 // no panic or signal crosses it. Handles may be used from many threads at once.
 #pragma once
 
@@ -14,6 +14,8 @@ extern "C" {
 typedef struct ConvoyTokenizer ConvoyTokenizer;
 typedef struct ConvoyTemplate ConvoyTemplate;
 typedef struct ConvoyConversation ConvoyConversation;
+typedef struct ConvoyVocabulary ConvoyVocabulary;
+typedef struct ConvoyGrammar ConvoyGrammar;
 
 // Owned bytes, not terminated by zero. Free with convoy_text_free.
 typedef struct {
@@ -71,6 +73,25 @@ void convoy_conversation_free(ConvoyConversation* conversation);
 int convoy_template_render(const ConvoyTemplate* chat_template, const ConvoyConversation* conversation,
                            size_t num_messages, int add_generation_prompt, int64_t clock_s, ConvoyRender* render,
                            int64_t* line, ConvoyText* error);
+
+// The first `num_ids` tokens as bytes, for grammars. An error where the decoder does not say them.
+int convoy_vocabulary_create(const ConvoyTokenizer* tokenizer, size_t num_ids, const ConvoyVocabulary** vocabulary,
+                             ConvoyText* error);
+void convoy_vocabulary_free(const ConvoyVocabulary* vocabulary);
+
+// CHOICE: a JSON list of texts.
+typedef enum { CONVOY_JSON_SCHEMA, CONVOY_REGEX, CONVOY_CHOICE, CONVOY_LARK } ConvoyGrammarKind;
+// A grammar at the beginning of a text. An error names what the grammar has that is not covered. A grammar keeps what it
+// needs of the vocabulary. Calls for one grammar come one after the other; a copy is another grammar at the same place.
+int convoy_grammar_compile(const ConvoyVocabulary* vocabulary, ConvoyGrammarKind kind, const uint8_t* source, size_t size,
+                           ConvoyGrammar** grammar, ConvoyText* error);
+ConvoyGrammar* convoy_grammar_copy(const ConvoyGrammar* grammar);  // null: no memory
+void convoy_grammar_free(ConvoyGrammar* grammar);
+// `words`: 32 ids each; the bit of an id that may come next is 1. `begins_text`: the token will be the first of the text.
+// `may_end`: 1 where the text may end here. An error where the grammar needs more work than its limits allow.
+int convoy_grammar_mask(ConvoyGrammar* grammar, int begins_text, uint32_t* words, size_t num_words, int* may_end,
+                        ConvoyText* error);
+int convoy_grammar_take(ConvoyGrammar* grammar, int32_t id, ConvoyText* error);  // an id that convoy_grammar_mask allowed
 
 typedef enum { CONVOY_LETTER_OTHER, CONVOY_LETTER_OR_NUMBER, CONVOY_MARK } ConvoyLetterClass;
 

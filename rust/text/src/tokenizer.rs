@@ -9,6 +9,7 @@ use tokenizers::{PostProcessorWrapper, Tokenizer};
 use crate::abi::{bytes, give, guard, take, Text};
 use crate::direct::{Direct, Found};
 use crate::missing_bytes::MissingBytes;
+use crate::token_bytes;
 use crate::tokenizer_file::{self, DeclaredToken, Loaded, Refusal};
 
 pub struct Handle {
@@ -73,6 +74,17 @@ fn create(json: &[u8], setup: &[u8]) -> Result<Handle, Refusal> {
 }
 
 impl Handle {
+    /// As `token_bytes::of_all`.
+    pub fn token_bytes(&self, num_ids: usize) -> Option<Vec<Vec<u8>>> {
+        token_bytes::of_all(&self.tokenizer, num_ids, |id| self.special.contains(&id))
+    }
+
+    /// True when the decoder leaves out the space before a text's first word.
+    pub fn drops_first_space(&self) -> bool {
+        let Some(id) = self.tokenizer.token_to_id("\u{2581}a") else { return false };
+        !self.tokenizer.decode(&[id], false).is_ok_and(|text| text.starts_with(' '))
+    }
+
     fn encode(&self, text: &str, add_special: bool) -> Result<Found, String> {
         if let Some(missing) = &self.missing_bytes {
             missing.check(&self.tokenizer, text)?;
