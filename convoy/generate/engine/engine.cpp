@@ -115,6 +115,8 @@ void Engine::submit(Request request) {
   }
   const int64_t number = request.number;
   const int64_t first_position = model_.first_position(most_tokens);
+  std::optional<RowGrammar> grammar = row_grammar(request);
+  num_bound_rows_ += grammar ? 1 : 0;
   scheduler_.add({.number = number,
                   .prompt = std::exchange(request.prompt, {}),
                   .most_tokens = most_tokens,
@@ -127,7 +129,21 @@ void Engine::submit(Request request) {
                                                   .answer = std::move(answer),
                                                   .logprobs = {},
                                                   .likeliest = {},
-                                                  .prompt_logprobs = {}}));
+                                                  .prompt_logprobs = {},
+                                                  .grammar = std::move(grammar)}));
+}
+
+std::optional<RowGrammar> Engine::row_grammar(const Request& request) const {
+  if (request.form.grammar == nullptr) return {};
+  CONVOY_INVARIANT(request.form.grammar->num_ids() == pickable_ids_,
+                   "a grammar over {} ids for an engine over {}", request.form.grammar->num_ids(),
+                   pickable_ids_);
+  std::vector<int32_t> end_ids = config_.end_ids;
+  end_ids.insert(end_ids.end(), request.stop_ids.begin(), request.stop_ids.end());
+  if (end_ids.empty())
+    throw ConfigError("the model names no token that ends a text, which a grammar needs",
+                      {.hint = "write eos_token into its tokenizer_config.json"});
+  return RowGrammar(request.form, std::move(end_ids));
 }
 
 void Engine::cancel(int64_t number) {
@@ -137,7 +153,10 @@ void Engine::cancel(int64_t number) {
 
 void Engine::remove(int64_t number) {
   scheduler_.remove(number);
-  rows_.erase(number);
+  const auto found = rows_.find(number);
+  if (found == rows_.end()) return;
+  num_bound_rows_ -= found->second->grammar ? 1 : 0;
+  rows_.erase(found);
 }
 
 std::string Engine::text_so_far(int64_t number) const {
@@ -164,7 +183,8 @@ std::vector<Completion> Engine::step() {
   const std::vector<scheduler::PlannedRow> plan = plan_step();
   const int64_t recorded_before = figures_.recorded_steps;
   const bool draws = start(plan);
-  read_down_to(draws && reads_late() ? 1 : 0);
+  // A grammar says a row's next token when it knows the last one.
+  read_down_to(draws && reads_late() && num_bound_rows_ == 0 ? 1 : 0);
   step_failed_ = false;
   const double seconds = seconds_since(begin);
   costs_.add_step(seconds, figures_.recorded_steps > recorded_before);
@@ -332,7 +352,7 @@ Engine::Inputs Engine::list_inputs(const std::vector<scheduler::PlannedRow>& pla
   return inputs;
 }
 
-DrawPoint Engine::draw_point(const Row& row) const {
+DrawPoint Engine::draw_point(Row& row) const {
   const std::span<const int32_t> tokens = scheduler_.tokens(row.request.number);
   const size_t unread = row.unread_place < 0 ? 0 : 1;
   return {.sampling = row.request.sampling,
@@ -341,6 +361,7 @@ DrawPoint Engine::draw_point(const Row& row) const {
           .seen_ids = tokens.first(tokens.size() - unread),
           .answer_begin = static_cast<size_t>(row.prompt_tokens),
           .biases = row.request.logit_bias,
+          .allowed = row.grammar ? row.grammar->allowed() : std::span<const uint32_t>(),
           .unread_id = row.unread_place,
           .wants_logprob = row.request.wants_logprobs,
           .logprob_at_temperature = row.request.logprobs_at_temperature,
@@ -371,7 +392,9 @@ void Engine::take(Row& row, kernels::SampledToken token) {
     if (row.request.num_likeliest > 0) row.likeliest.push_back(std::move(token.likeliest));
     scheduler_.append(number, id);
     reason = row.answer.take(id);
+    if (row.grammar) row.grammar->take(id);
   }
+  if (row.grammar && !row.grammar->problem().empty()) reason = FinishReason::GrammarLimit;
   if (!reason) return;
   ended_.push_back(complete(row, *reason));
   remove(number);

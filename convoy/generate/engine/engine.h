@@ -36,6 +36,8 @@
 
 namespace convoy::generate {
 
+class RowGrammar;
+
 struct EngineConfig {
   int64_t max_rows = 16;           // rows in one step
   int64_t prefill_chunk = 512;     // tokens of a step: prompt tokens and new tokens together
@@ -67,7 +69,8 @@ class Engine {
 
   // Throws DataError on a prompt without tokens and on a prompt that leaves no room before the
   // model's last position or in the KV cache, ConfigError on a sampling rule out of range. A text
-  // that reaches the last position ends with reason Length.
+  // that reaches the last position ends with reason Length. A grammar must have been compiled for
+  // this tokenizer and min(the model's, the tokenizer's) ids.
   void submit(Request request);
   void cancel(int64_t number);           // at any time; step() then returns no completion of it
   bool has_begun(int64_t number) const;  // true once an unfinished request was admitted
@@ -122,7 +125,8 @@ class Engine {
   int64_t num_recorded() const;
   std::unique_ptr<RecordedStep> record(const Inputs& inputs, const at::Tensor& tables,
                                        const at::Tensor& ids_T);
-  DrawPoint draw_point(const Row& row) const;
+  DrawPoint draw_point(Row& row) const;
+  std::optional<RowGrammar> row_grammar(const Request& request) const;
   void set_adapters(const std::vector<scheduler::PlannedRow>& plan) const;
   bool reads_late() const;
   int64_t fewest_admissions() const;
@@ -154,6 +158,7 @@ class Engine {
   int64_t num_private_spaces_ = 0;          // prefix spaces that only one row has had
   std::vector<Completion> ended_;           // completed, but not returned by step() yet
   bool step_failed_ = false;
+  int64_t num_bound_rows_ = 0;  // unfinished rows with a grammar
   EngineFigures figures_;
   StepCosts costs_;
 };

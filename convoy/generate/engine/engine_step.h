@@ -5,6 +5,7 @@
 #pragma once
 
 #include "convoy/generate/engine/engine.h"
+#include "convoy/generate/engine/row_grammar.h"
 #include "convoy/machine/device/device_graph.h"
 
 namespace convoy::generate {
@@ -17,6 +18,7 @@ struct Engine::Row {
   std::vector<float> logprobs;
   std::vector<std::vector<kernels::TokenLogprob>> likeliest;
   PromptLogprobs prompt_logprobs;
+  std::optional<RowGrammar> grammar;
   // Index of the row's unread token among the tokens that its step drew; below 0: the row has no
   // unread token.
   int64_t unread_place = -1;

@@ -10,8 +10,9 @@
 namespace convoy::generate {
 
 bool Request::draws_alike() const {
-  return num_likeliest == 0 && logit_bias.empty() && sampling.repetition_penalty == 1 &&
-         sampling.frequency_penalty == 0 && sampling.presence_penalty == 0;
+  return num_likeliest == 0 && logit_bias.empty() && form.grammar == nullptr &&
+         sampling.repetition_penalty == 1 && sampling.frequency_penalty == 0 &&
+         sampling.presence_penalty == 0;
 }
 
 void check_request(const Request& request, int64_t pickable_ids) {
@@ -54,6 +55,8 @@ std::string_view finish_reason_name(FinishReason reason) {
       return "stop";
     case FinishReason::Length:
       return "length";
+    case FinishReason::GrammarLimit:
+      return "grammar_limit";
     case FinishReason::NotFinite:
       break;
   }

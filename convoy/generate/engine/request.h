@@ -5,14 +5,30 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "convoy/data/text/answer_grammar.h"
 #include "convoy/generate/engine/token_sampler.h"
 
 namespace convoy::generate {
+
+// The tags of a model's thoughts, where each is one token; below 0: none. A grammar begins behind
+// the closing tag.
+struct ThoughtIds {
+  int32_t begin = -1;  // the answer may begin with it
+  int32_t end = -1;
+  bool are_open = false;  // the prompt ends within thoughts
+};
+
+// The form that an answer must have.
+struct AnswerForm {
+  std::shared_ptr<const text::AnswerGrammar> grammar = {};
+  ThoughtIds thoughts = {};
+};
 
 struct Request {
   int64_t number = 0;  // set by the caller; unique among the unfinished requests
@@ -25,6 +41,7 @@ struct Request {
   std::vector<int32_t> stop_ids = {};  // end ids besides the engine's
   int64_t priority = 0;                // higher goes first
   int64_t adapter = 0;                 // 0 = none, n = the engine's n-th adapter
+  AnswerForm form = {};                // without a grammar: any text
   bool wants_logprobs = false;
   // Wants the prompt's log-probabilities too. Such a prompt is computed whole: it takes no prefix
   // from other rows.
@@ -45,9 +62,10 @@ struct Request {
 void check_request(const Request& request, int64_t pickable_ids);
 
 // Stop: an end token or a stop string. Length: a limit cut the text. NotFinite: the model's logits
-// held no number.
-enum class FinishReason { Stop, Length, NotFinite };
-std::string_view finish_reason_name(FinishReason reason);  // "stop", "length", "not_finite"
+// held no number. GrammarLimit: the grammar could not say the next token, so the text is cut.
+enum class FinishReason { Stop, Length, NotFinite, GrammarLimit };
+// "stop", "length", "not_finite", "grammar_limit"
+std::string_view finish_reason_name(FinishReason reason);
 
 // The tokens of an answer in their order. `logprobs` and `likeliest` are empty when they were not
 // requested.
@@ -76,7 +94,8 @@ struct Completion {
   std::vector<int32_t> token_ids = {};  // all generated tokens, including the end token
   int64_t text_tokens = 0;              // number of leading ids whose text begins in `text`
   // For each token, when requested: the model's log-probability, before any sampling rule but the
-  // temperature of Request::logprobs_at_temperature.
+  // temperature of Request::logprobs_at_temperature. With a grammar its softmax is over the ids that
+  // the grammar allows.
   std::vector<float> logprobs = {};
   std::vector<std::vector<kernels::TokenLogprob>> likeliest = {};  // for each token, when requested
   PromptLogprobs prompt_logprobs = {};                             // when requested

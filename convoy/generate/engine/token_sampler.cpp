@@ -30,13 +30,15 @@ kernels::SamplingRow sampling_row(const DrawPoint& point) {
           .seen_ids = point.seen_ids,
           .answer_begin = point.answer_begin,
           .biases = point.biases,
+          .allowed = point.allowed,
           .unread_id = point.unread_id,
           .wants_logprob = point.wants_logprob,
           .num_likeliest = point.num_likeliest};
 }
 
 bool wants_likeliest_alone(const kernels::SamplingRow& row) {
-  return row.rule.temperature == 0 && !row.changes_logits() && !row.wants_logprob;
+  return row.rule.temperature == 0 && !row.changes_logits() && !row.wants_logprob &&
+         row.allowed.empty();
 }
 
 }  // namespace

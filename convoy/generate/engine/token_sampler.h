@@ -36,7 +36,8 @@ struct DrawPoint {
   std::span<const int32_t> seen_ids = {};  // ids of prompt and answer, for penalties
   size_t answer_begin = 0;                 // where the answer begins in seen_ids
   std::span<const kernels::LogitBias> biases = {};
-  int64_t unread_id = -1;  // as in kernels::SamplingRow: place of one more seen id
+  std::span<const uint32_t> allowed = {};  // as in kernels::SamplingRow
+  int64_t unread_id = -1;                  // as in kernels::SamplingRow: place of one more seen id
   bool wants_logprob = false;
   // The log-probability is one of the distribution at the rule's temperature, as training computes
   // it (nn/head_loss.h), over all ids: top-k, top-p and min-p choose among them later. Not with
@@ -56,8 +57,8 @@ std::vector<kernels::SampledToken> sample_tokens(const at::Tensor& logits_RV, in
 // likeliest token is requested, CPUs never store logits.
 class TokenDraw {
  public:
-  // Adds its tables to `upload`, which the caller sends. The ids in `points` must stay valid until
-  // pick().
+  // Adds its tables to `upload`, which the caller sends. What `points` refers to must stay valid
+  // until pick().
   TokenDraw(nn::CausalLm& model, int64_t num_ids, const std::vector<DrawPoint>& points,
             device::Upload& upload);
 

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "convoy/core/base/error.h"
+#include "convoy/model/kernels/sampler/allowed_logits.h"
 #include "convoy/model/kernels/sampler/sampler_ops.h"
 
 namespace convoy::kernels {
@@ -39,7 +40,9 @@ void check_row(const SamplingRow& row, int64_t num_ids) {
 SamplingTables make_sampling_tables(std::span<const SamplingRow> rows, int64_t num_ids,
                                     device::Upload& upload) {
   for (const SamplingRow& row : rows) check_row(row, num_ids);
-  return sampler_ops(upload.device()).make_tables(rows, num_ids, upload);
+  SamplingTables tables = sampler_ops(upload.device()).make_tables(rows, num_ids, upload);
+  if (!upload.device().is_cpu()) add_allowed_tables(rows, upload, tables);
+  return tables;
 }
 
 PickedTokens pick_tokens(const at::Tensor& logits_RV, int64_t num_ids,
@@ -55,7 +58,8 @@ PickedTokens pick_tokens(const at::Tensor& logits_RV, int64_t num_ids,
   CONVOY_INVARIANT(static_cast<int64_t>(rows.size()) == logits_RV.size(0),
                    "pick_tokens needs {} rows, found {}", logits_RV.size(0), rows.size());
   const at::NoGradGuard no_grad;
-  return sampler_ops(logits_RV.device()).pick(logits_RV, num_ids, rows, tables, unread_ids);
+  return sampler_ops(logits_RV.device())
+      .pick(allowed_logits(logits_RV, tables), num_ids, rows, tables, unread_ids);
 }
 
 std::vector<SampledToken> read_tokens(const at::Tensor& sampled_RS) {

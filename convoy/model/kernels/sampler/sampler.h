@@ -5,7 +5,8 @@
 //
 // A token's log-probability is its share of the softmax over all V logits, as in
 // linear_cross_entropy() and in transformers. Only ids below `num_ids` are picked: the others are
-// padded rows of a head, which keep their share.
+// padded rows of a head, which keep their share. For a row with `allowed`, all other logits are as
+// -inf: its softmax is over the allowed ids alone.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -44,6 +45,9 @@ struct SamplingRow {
   std::span<const int32_t> seen_ids = {};  // ids of prompt and answer
   size_t answer_begin = 0;                 // where the answer begins in seen_ids
   std::span<const LogitBias> biases = {};  // each id once
+  // The ids that may be picked: a bit each, 32 ids a word, the lowest bit first; empty: all. Ids
+  // beyond the last word are not allowed.
+  std::span<const uint32_t> allowed = {};
   // The place in `unread_ids` of one more seen id, which only the device has; below 0: none.
   int64_t unread_id = -1;
   bool wants_logprob = false;
@@ -90,6 +94,9 @@ struct SamplingTables {
   at::Tensor asking_rows_A;     // int64
   at::Tensor num_likeliest_A1;  // int64
   int64_t most_likeliest = 0;
+  // Rows with `allowed` and their words; undefined on CPUs, whose op reads the rows themselves.
+  at::Tensor bound_rows_B;  // int64
+  at::Tensor allowed_BW;    // int64, 32 bits used
 
   bool change_logits() const {
     return seen_places_N.defined() || added_places_M.defined() || unread_added_W2.defined();

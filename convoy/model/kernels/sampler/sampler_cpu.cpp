@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "convoy/model/kernels/sampler/allowed_logits.h"
 #include "convoy/model/kernels/sampler/logit_ranks.h"
 #include "convoy/model/kernels/sampler/penalised_logits.h"
 #include "convoy/model/kernels/sampler/sampler_ops.h"
@@ -187,6 +188,26 @@ class RowSampler {
   std::vector<double> block_sums_;
 };
 
+// Rows of which only some ids may be picked, in fp32.
+template <class Element>
+class BoundRowSampler {
+ public:
+  BoundRowSampler(int64_t num_ids, int64_t num_logits, const int64_t* unread_ids)
+      : sampler_(num_ids, num_logits, unread_ids), logits_(num_logits) {}
+
+  SampledToken pick(const Element* logits, const SamplingRow& row) {
+    loops_.to_float(logits, logits_.data(), std::ssize(logits_));
+    for (int64_t id = 0; id < std::ssize(logits_); ++id)
+      if (!is_allowed(row.allowed, id)) logits_[id] = -std::numeric_limits<float>::infinity();
+    return sampler_.pick(logits_.data(), row);
+  }
+
+ private:
+  const SimdKernels<Element>& loops_ = simd_kernels<Element>();
+  RowSampler<float> sampler_;
+  std::vector<float> logits_;
+};
+
 SamplingTables make_tables(std::span<const SamplingRow>, int64_t, device::Upload&) { return {}; }
 
 PickedTokens picked_of(const std::vector<SampledToken>& tokens) {
@@ -224,8 +245,11 @@ PickedTokens pick(const at::Tensor& logits_RV, int64_t num_ids, std::span<const 
     const int64_t stride = logits_RV.stride(0);
     for_tasks(logits_RV.size(0), kWorkOfElement * logits_RV.numel(), [&]() -> TaskBody {
       auto sampler = std::make_shared<RowSampler<Element>>(num_ids, logits_RV.size(1), unread);
-      return [&, logits, stride, sampler](int64_t row) {
-        tokens[row] = sampler->pick(logits + row * stride, rows[row]);
+      auto bound = std::make_shared<BoundRowSampler<Element>>(num_ids, logits_RV.size(1), unread);
+      return [&, logits, stride, sampler, bound](int64_t row) {
+        const Element* const of_row = logits + row * stride;
+        tokens[row] = rows[row].allowed.empty() ? sampler->pick(of_row, rows[row])
+                                                : bound->pick(of_row, rows[row]);
       };
     });
   });
