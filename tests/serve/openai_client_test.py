@@ -470,7 +470,7 @@ class OneServer(unittest.TestCase):
 
         refused("tools", tools=[{"type": "function", "function": {"name": "f", "parameters": {}}}])
         refused("top_logprobs", logprobs=True, top_logprobs=21)
-        refused("response_format", response_format={"type": "json_object"})
+        refused("response_format.type", response_format={"type": "xml"})
         refused("presence_penalty", presence_penalty=2.5)
         refused("logit_bias", logit_bias={"100000": 1})
         refused("colour", extra_body={"colour": "red"})

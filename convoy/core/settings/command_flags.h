@@ -231,6 +231,7 @@ struct GenerateFlags {
   std::string system_prompt;
   std::string template_path;
   config::JsonMap template_kwargs;
+  std::string schema;
   std::string bad_rows = "error";
 
   template <class Visitor>
@@ -250,6 +251,7 @@ struct GenerateFlags {
     visit("system_prompt", system_prompt, "system turn of conversations that have none");
     visit("template_path", template_path, "chat template file that replaces the model's own");
     visit("template_kwargs", template_kwargs, kTemplateKwargsHelp);
+    visit("schema", schema, "file with a JSON Schema that every answer must match; empty = none");
     visit("bad_rows", bad_rows, kBadRowsHelp).one_of({"error", "skip", "replace"});
   }
 };

@@ -68,7 +68,7 @@ void GrammarPlace::take(int32_t id) {
 }
 
 struct AnswerGrammar::State {
-  std::mutex mutex;  // of `beginning`: the Rust library takes one call at a time
+  std::mutex mutex;  // guards `beginning`: the Rust library takes one call at a time
   RustGrammar beginning;
 };
 AnswerGrammar::AnswerGrammar(std::unique_ptr<State> state, int64_t num_ids)

@@ -328,6 +328,7 @@ int generate_remotely(const Context& context, const settings::RemoteSettings& re
   const std::vector<std::string>& typed = flags.prompt.names;
   config::refuse_without_effect(flags, {"interactive"},
                                 "with --engine: a conversation needs the model itself");
+  config::refuse_without_effect(flags, {"schema"}, "with --engine: its server would not know it");
   if (is_typed == !flags.prompts.empty() ||
       std::find(typed.begin(), typed.end(), "") != typed.end())
     throw ConfigError("wanted --prompts FILE or --prompt TEXT (which is not empty) with --engine",

@@ -6,6 +6,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/seconds_since.h"
+#include "convoy/generate/engine/thought_ids.h"
 #include "convoy/generate/scheduler/engine_defaults.h"
 #include "convoy/machine/device/device_claim.h"
 #include "convoy/machine/device/device_graph.h"
@@ -167,6 +168,10 @@ generate::Request answer_request(const settings::SamplingFlags& sampling, int64_
           .wants_logprobs = sampling.logprobs};
 }
 
+text::GrammarCompiler grammar_compiler(const LoadedModel& loaded) {
+  return {loaded.tokenizer, std::min(loaded.model->vocab_size(), loaded.tokenizer.vocab_size())};
+}
+
 void answer_prompts(RankShare& share, const LoadedModel& loaded,
                     const std::vector<AskedPrompt>& prompts, const AnswerOptions& options,
                     const Log& log, const std::function<void(const Answer&)>& take) {
@@ -177,6 +182,8 @@ void answer_prompts(RankShare& share, const LoadedModel& loaded,
                     {.longest_row_tokens = longest_row(prompts, options.sampling),
                      .engines_on_host = share.size()},
                     log));
+  const std::shared_ptr<const text::AnswerGrammar> grammar =
+      options.form ? grammar_compiler(loaded).compile(*options.form) : nullptr;
   const auto is_done = [&options](int64_t prompt, int64_t sample) {
     return options.is_done && options.is_done(prompt, sample);
   };
@@ -194,6 +201,9 @@ void answer_prompts(RankShare& share, const LoadedModel& loaded,
       const AskedPrompt& asked = prompts[static_cast<size_t>(prompt)];
       request.prompt = asked.ids;
       if (asked.is_chat) request.stop_ids = loaded.turn_end_ids;
+      if (grammar != nullptr) request.form.grammar = grammar;
+      if (grammar != nullptr && asked.is_chat)
+        request.form.thoughts = generate::thought_ids(asked.ids, loaded.tokenizer);
       engine.submit(std::move(request));
     }
   }

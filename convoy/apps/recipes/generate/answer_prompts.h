@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct Answer {
 struct AnswerOptions {
   settings::SamplingFlags sampling = {};  // settled
   settings::EngineFlags engine = {};
+  std::optional<text::GrammarSource> form = {};  // the form of every answer
   telemetry::ProgressOptions progress = {};
   // True for an answer that already exists and is not generated again.
   std::function<bool(int64_t prompt, int64_t sample)> is_done = {};
@@ -44,6 +46,9 @@ struct AnswerOptions {
 void answer_prompts(RankShare& share, const LoadedModel& loaded,
                     const std::vector<AskedPrompt>& prompts, const AnswerOptions& options,
                     const Log& log, const std::function<void(const Answer&)>& take);
+
+// For the ids that an engine over this model may draw.
+text::GrammarCompiler grammar_compiler(const LoadedModel& loaded);
 
 struct EngineSurroundings {
   int64_t longest_row_tokens = 0;  // prompt and answer together; 0 = the model's positions

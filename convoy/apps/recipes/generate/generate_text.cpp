@@ -11,6 +11,7 @@
 #include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/apps/recipes/rank_share.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
 #include "convoy/core/base/hash.h"
 #include "convoy/core/config/describe.h"
 #include "convoy/core/config/flags.h"
@@ -43,17 +44,18 @@ Json answer_row(const Answer& answer, const Prompts& prompts) {
 }
 
 // A key over everything that an answer depends on.
-std::string answers_key(const GenerateRun& run, const settings::SamplingFlags& sampling,
+std::string answers_key(const GenerateRun& run, const AnswerOptions& options,
                         const LoadedModel& loaded, const Prompts& prompts) {
   Sha256 hash;
   hash.update(io::model_fingerprint(loaded.folder));
   hash.update(run.model.adapter.empty() ? "" : io::adapter_fingerprint(run.model.adapter));
   hash.update(loaded.model->head().weight().dtype().name());
-  settings::SamplingFlags settled = sampling;
+  settings::SamplingFlags settled = options.sampling;
   hash.update(config::dump_json(config::list_fields(settled)).dump());
   hash.update(run.engine.weights + " " + run.engine.kv_dtype);
   if (run.engine.weights == "model") hash.update(coding_text(*loaded.model));
   if (run.engine.activations != "model") hash.update(" activations " + run.engine.activations);
+  if (options.form) hash.update(" schema " + options.form->text);
   for (size_t prompt = 0; prompt < prompts.asked.size(); ++prompt) {
     const std::vector<int32_t>& ids = prompts.asked[prompt].ids;
     hash.update(fmt::format("{} {}{}:", prompts.source_indices[prompt], ids.size(),
@@ -83,7 +85,7 @@ void write_answers(RankShare& share, const LoadedModel& loaded, const Prompts& p
   if (share.leads()) output.emplace(path);
   std::optional<io::AnswerJournal> journal;
   if (keeps_answers(run))
-    journal.emplace(path, answers_key(run, options.sampling, loaded, prompts), share.rank(), log);
+    journal.emplace(path, answers_key(run, options, loaded, prompts), share.rank(), log);
   std::vector<PlacedLine> lines;
   const auto keep = [&](int64_t prompt, int64_t sample, const std::string& line) {
     lines.emplace_back(prompt * run.sampling.n + sample, line);
@@ -180,6 +182,14 @@ bool prints_text_alone(const GenerateRun& run) {
   return run.flags.prompts.empty() && !run.json && run.flags.output.empty();
 }
 
+constexpr int64_t kMostSchemaBytes = int64_t{16} << 20;
+
+std::optional<text::GrammarSource> form_of(const settings::GenerateFlags& flags) {
+  if (flags.schema.empty()) return {};
+  return text::GrammarSource{.kind = text::GrammarKind::JsonSchema,
+                             .text = read_file(flags.schema, kMostSchemaBytes)};
+}
+
 void check_flags(const GenerateRun& run) {
   const settings::GenerateFlags& flags = run.flags;
   if (!flags.prompt.names.empty())
@@ -188,7 +198,8 @@ void check_flags(const GenerateRun& run) {
     config::refuse_without_effect(run.sampling, {"logprobs"},
                                   "where the text alone is printed: add --json or --output");
   if (flags.interactive) {
-    config::refuse_without_effect(flags, {"chat", "output", "bad_rows"}, "with --interactive");
+    config::refuse_without_effect(flags, {"chat", "output", "bad_rows", "schema"},
+                                  "with --interactive");
     config::refuse_without_effect(run.sampling, {"n"}, "with --interactive");
   }
 }
@@ -223,7 +234,8 @@ void generate_text(const GenerateRun& run, const Log& given_log) {
   if (flags.interactive) return converse_with(std::move(opened), run, log);
   const Prompts prompts = encode_prompts(opened, flags, log);
   AnswerOptions options{.sampling = settings::settle_sampling(run.sampling, below),
-                        .engine = run.engine};
+                        .engine = run.engine,
+                        .form = form_of(flags)};
   sizing::GenerationRows rows = rows_together(run.engine, opened.request.device,
                                               longest_row(prompts.asked, options.sampling));
   rows.rows = std::clamp<int64_t>(std::ssize(prompts.asked) * options.sampling.n, 1, rows.rows);

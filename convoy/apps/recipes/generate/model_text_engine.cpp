@@ -35,6 +35,7 @@ process::TextFinish finish_of(generate::FinishReason reason) {
     case generate::FinishReason::Length:
       return process::TextFinish::Length;
     case generate::FinishReason::NotFinite:
+    case generate::FinishReason::GrammarLimit:
       break;
   }
   return process::TextFinish::Error;

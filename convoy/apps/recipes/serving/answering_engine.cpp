@@ -11,6 +11,15 @@
 
 namespace convoy::recipes {
 
+namespace {
+
+Thoughts thoughts_of(const std::vector<generate::AnswerForm>& forms) {
+  if (forms.empty() || forms.front().thoughts.end < 0) return Thoughts::None;
+  return forms.front().thoughts.are_open ? Thoughts::Open : Thoughts::Possible;
+}
+
+}  // namespace
+
 AnsweringEngine::AnsweringEngine(generate::Engine& engine, const text::Tokenizer& tokenizer,
                                  const AnsweringOptions& options, const Log& log)
     : engine_(engine),
@@ -51,6 +60,7 @@ void AnsweringEngine::begin(ReadRequest& read) {
                   .created = now_seconds(),
                   .tool_format = asked.tool_format,
                   .begins_in_thoughts = asked.begins_in_thoughts,
+                  .thoughts = thoughts_of(asked.forms),
                   .reports_usage = request.reports_usage};
   auto answer = std::make_shared<RunningAnswer>(std::move(read.exchange), std::move(head), request,
                                                 asked.prompts, tokenizer_);
@@ -81,6 +91,7 @@ std::vector<generate::Request> AnsweringEngine::rows_of(const AskedAnswers& aske
           std::max(request.echoes_logprobs() ? request.top_logprobs : 0,
                    request.prompt_logprobs.value_or(0));
       rows.back().logit_bias = request.logit_bias;
+      if (!asked.forms.empty()) rows.back().form = asked.forms[prompt];
       rows.back().shows_special_tokens = asked.shows_special_tokens;
       rows.back().sampling.frequency_penalty = request.frequency_penalty;
       rows.back().sampling.presence_penalty = request.presence_penalty;
@@ -133,9 +144,15 @@ void AnsweringEngine::end(generate::Completion completion, ServerMetrics::Clock:
   if (!row.times.has_begun()) row.times.began = began;
   metrics_.note_tokens(row.times, std::ssize(completion.token_ids), now);
   metrics_.note_end(row.times, completion.finish_reason, now);
-  if (completion.finish_reason != generate::FinishReason::NotFinite)
+  const bool is_beyond_limits = completion.finish_reason == generate::FinishReason::GrammarLimit;
+  if (!is_beyond_limits && completion.finish_reason != generate::FinishReason::NotFinite)
     return row.answer->end(row.choice, std::move(completion));
-  row.answer->fail(ApiError(500, "the model's logits are not finite"));
+  row.answer->fail(
+      is_beyond_limits
+          ? ApiError(400,
+                     "the grammar cannot say the next token: it needs more work than its limits "
+                     "allow, or no token of the model goes on with it; make it simpler")
+          : ApiError(500, "the model's logits are not finite"));
   cancel_where([&row](const RunningAnswer& answer) { return &answer == row.answer.get(); });
 }
 

@@ -64,13 +64,18 @@ std::string_view finish_reason(generate::FinishReason reason, bool calls_tools) 
 // Returns the message of `text`, whose calls it puts into `calls`.
 Json message_of(const AnswerHead& head, int64_t choice, const std::string& text,
                 std::vector<ToolCall>& calls) {
+  ThoughtReader thoughts(head.thoughts);
+  ThoughtReader::Found parts = thoughts.take(text);
+  const ThoughtReader::Found last = thoughts.end();
+  parts.thoughts += last.thoughts;
   ToolCallReader reader(head.tool_format, head.begins_in_thoughts);
-  ToolCallReader::Found found = reader.take(text);
+  ToolCallReader::Found found = reader.take(parts.text + last.text);
   calls = std::move(found.calls);
   ToolCallReader::Found rest = reader.end();
   calls.insert(calls.end(), rest.calls.begin(), rest.calls.end());
   found.text += rest.text;
   Json message = {{"role", "assistant"}, {"content", found.text}};
+  if (!parts.thoughts.empty()) message["reasoning_content"] = parts.thoughts;
   if (calls.empty()) return message;
   if (found.text.empty()) message["content"] = nullptr;
   message["tool_calls"] = calls_of(head, choice, calls, 0, false);
@@ -131,6 +136,10 @@ std::string first_part(const AnswerHead& head, int64_t choice) {
 std::string text_part(const AnswerHead& head, int64_t choice, std::string_view text,
                       const Json& logprobs) {
   return part_of_choice(head, choice, content_of(head, text), logprobs, nullptr);
+}
+
+std::string thoughts_part(const AnswerHead& head, int64_t choice, std::string_view thoughts) {
+  return part_of_choice(head, choice, {{"reasoning_content", thoughts}}, nullptr, nullptr);
 }
 
 std::string calls_part(const AnswerHead& head, int64_t choice, const std::vector<ToolCall>& calls,

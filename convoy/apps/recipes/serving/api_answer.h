@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "convoy/apps/recipes/serving/api_request.h"
+#include "convoy/apps/recipes/serving/thought_reader.h"
 #include "convoy/apps/recipes/serving/tool_calls.h"
 #include "convoy/data/text/tokenizer.h"
 #include "convoy/generate/engine/request.h"
@@ -24,6 +25,7 @@ struct AnswerHead {
   int64_t created = 0;                        // seconds since 1970
   ToolFormat tool_format = ToolFormat::None;  // how calls are read from the texts
   bool begins_in_thoughts = false;            // the prompt has opened the thoughts
+  Thoughts thoughts = Thoughts::None;         // before answers of a given form
   bool reports_usage = false;                 // usage in a last part; null in the other parts
 };
 
@@ -53,6 +55,7 @@ Json whole_answer(const AnswerHead& head, const AskedPrompts& prompts,
 std::string first_part(const AnswerHead& head, int64_t choice);  // empty for completions
 std::string text_part(const AnswerHead& head, int64_t choice, std::string_view text,
                       const Json& logprobs);  // null: none
+std::string thoughts_part(const AnswerHead& head, int64_t choice, std::string_view thoughts);
 // A part with whole calls. `first`: the number of the first one within the choice.
 std::string calls_part(const AnswerHead& head, int64_t choice, const std::vector<ToolCall>& calls,
                        int64_t first);

@@ -196,7 +196,6 @@ ApiRequest parse_api_request(ApiKind kind, std::string_view body,
     if (request.messages.back()["role"] == "assistant")
       throw ApiError(400, "the last message must not be the assistant's", "messages");
     request.template_kwargs = read_template_kwargs(fields);
-    fields.require_neutral("response_format", {{{"type", "text"}}});
     request.tools = read_tools(fields);
     // The older names of `tools` and `tool_choice` may only ask for no tools.
     fields.require_neutral("functions", {Json::array()});
@@ -206,6 +205,13 @@ ApiRequest parse_api_request(ApiKind kind, std::string_view body,
     fields.require_neutral("best_of", {1});
     fields.require_neutral("suffix", {""});
   }
+  request.form = read_form(fields);
+  if (request.form && !request.tools.is_null())
+    throw ApiError(400,
+                   fmt::format("`{}` beside `tools` is not served: leave one out, or set "
+                               "`tool_choice` to \"none\"",
+                               request.form->field),
+                   request.form->field, "unsupported_parameter");
   read_service_fields(fields);
   fields.require_nothing_else();
   return request;

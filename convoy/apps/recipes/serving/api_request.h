@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "convoy/apps/recipes/serving/api_fields.h"
+#include "convoy/apps/recipes/serving/api_form.h"
 #include "convoy/core/settings/command_flags.h"
 #include "convoy/core/settings/sampling_choice.h"
 #include "convoy/generate/engine/request.h"
@@ -38,6 +39,7 @@ struct ApiRequest {
   double presence_penalty = 0;
   std::vector<kernels::LogitBias> logit_bias;
   std::optional<int64_t> seed;
+  std::optional<AskedForm> form;  // the form that the answers must have
   bool streams = false;
   bool reports_usage = false;  // in the last part of a stream
 

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "convoy/apps/recipes/generate/answer_prompts.h"
 #include "convoy/core/base/error.h"
+#include "convoy/generate/engine/thought_ids.h"
 
 namespace convoy::recipes {
 
@@ -13,7 +15,8 @@ RequestParser::RequestParser(const data::SampleEncoder& encoder, const LoadedMod
       options_(std::move(options)),
       tokenizing_(encoder, loaded, options_.template_kwargs),
       tool_format_(tool_format(options_.tool_call_parser, loaded.template_or_null())),
-      has_special_tags_(has_special_tags(tool_format_, loaded.tokenizer)) {}
+      has_special_tags_(has_special_tags(tool_format_, loaded.tokenizer)),
+      grammars_(grammar_compiler(loaded)) {}
 
 ParsedRequest RequestParser::parse(std::string_view path, std::string_view body) const {
   try {
@@ -53,8 +56,36 @@ AskedAnswers RequestParser::asked_answers(ApiRequest request) const {
     const auto& ends = options_.adapter_end_ids.at(static_cast<size_t>(asked.adapter - 1));
     asked.stop_ids.insert(asked.stop_ids.end(), ends.begin(), ends.end());
   }
+  asked.forms = forms_of(request, asked.prompts);
+  if (!asked.forms.empty() && asked.forms.front().thoughts.end >= 0)
+    asked.shows_special_tokens = loaded_.tokenizer.is_special(asked.forms.front().thoughts.end);
   asked.request = std::move(request);
   return asked;
+}
+
+std::vector<generate::AnswerForm> RequestParser::forms_of(
+    const ApiRequest& request, const std::vector<std::vector<int32_t>>& prompts) const {
+  if (!request.form) return {};
+  std::shared_ptr<const text::AnswerGrammar> grammar;
+  try {
+    grammar = grammars_.compile(request.form->source);
+  } catch (const ConfigError& error) {
+    throw ApiError(400, fmt::format("`{}`: {}", request.form->field, error.sentence()),
+                   request.form->field, "invalid_value");
+  }
+  std::vector<generate::AnswerForm> forms;
+  for (const std::vector<int32_t>& prompt : prompts) {
+    forms.push_back({.grammar = grammar});
+    if (request.kind != ApiKind::Chat) continue;
+    forms.back().thoughts = generate::thought_ids(prompt, loaded_.tokenizer);
+    if (opens_thoughts(prompt, loaded_.tokenizer) && !forms.back().thoughts.are_open)
+      throw ApiError(400,
+                     fmt::format("`{}`: the prompt opens thoughts whose end is no token of the "
+                                 "tokenizer, so the answer's beginning cannot be told",
+                                 request.form->field),
+                     request.form->field, "unsupported_parameter");
+  }
+  return forms;
 }
 
 int64_t RequestParser::adapter_of(const std::string& model) const {

@@ -37,8 +37,9 @@ struct AskedAnswers {
   std::vector<std::vector<int32_t>> prompts;  // each with request.sampling.n answers
   ToolFormat tool_format = ToolFormat::None;  // how calls in the answers are read
   bool shows_special_tokens = false;
-  bool begins_in_thoughts = false;  // the prompt ends with the opening tag of thoughts
-  std::vector<int32_t> stop_ids;    // in addition to the engine's end tokens
+  bool begins_in_thoughts = false;          // the prompt ends with the opening tag of thoughts
+  std::vector<int32_t> stop_ids;            // in addition to the engine's end tokens
+  std::vector<generate::AnswerForm> forms;  // by prompt; empty: any text
 };
 struct AskedMetrics {};
 struct KnownAnswer {
@@ -59,6 +60,8 @@ class RequestParser {
   ParsedRequest parse_or_throw(std::string_view path, std::string_view body) const;
   AskedAnswers asked_answers(ApiRequest request) const;
   int64_t adapter_of(const std::string& model) const;
+  std::vector<generate::AnswerForm> forms_of(
+      const ApiRequest& request, const std::vector<std::vector<int32_t>>& prompts) const;
   // These throw when the model can never answer the request.
   void check_tools(const ApiRequest& request) const;
   void check_number(const ApiRequest& request) const;
@@ -69,6 +72,7 @@ class RequestParser {
   Tokenizing tokenizing_;
   ToolFormat tool_format_;
   bool has_special_tags_;
+  text::GrammarCompiler grammars_;
 };
 
 }  // namespace convoy::recipes

@@ -37,6 +37,7 @@ RunningAnswer::RunningAnswer(ExchangePtr exchange, AnswerHead head, const ApiReq
       completions_(static_cast<size_t>(unended_)),
       streams_by_choice_(streams_ ? completions_.size() : 0,
                          {.text = generate::CertainText(request.sampling.stop.names),
+                          .thoughts = ThoughtReader(head_.thoughts),
                           .logprobs = LogprobWriter(head_.kind, tokenizer),
                           .reader = ToolCallReader(head_.tool_format, head_.begins_in_thoughts)}) {}
 
@@ -49,8 +50,15 @@ void RunningAnswer::begin() {
 void RunningAnswer::grow(int64_t choice, std::string_view text,
                          const generate::AnswerTokens& tokens) {
   Stream& stream = streams_by_choice_[static_cast<size_t>(choice)];
-  const ToolCallReader::Found found = stream.reader.take(stream.text.grow(text));
+  const ToolCallReader::Found found =
+      read_text(choice, stream.thoughts.take(stream.text.grow(text)));
   send_found(choice, found, tokens, text.size() - stream.text.given_bytes());
+}
+
+// Sends the thoughts, and returns the text and calls behind them.
+ToolCallReader::Found RunningAnswer::read_text(int64_t choice, const ThoughtReader::Found& found) {
+  if (!found.thoughts.empty()) exchange_->send(thoughts_part(head_, choice, found.thoughts));
+  return streams_by_choice_[static_cast<size_t>(choice)].reader.take(found.text);
 }
 
 // Sends found text and calls. Holds back the log-probabilities of tokens whose text is not certain
@@ -68,7 +76,9 @@ void RunningAnswer::send_found(int64_t choice, const ToolCallReader::Found& foun
 
 void RunningAnswer::end_stream(int64_t choice, const generate::Completion& completion) {
   Stream& stream = streams_by_choice_[static_cast<size_t>(choice)];
-  send_found(choice, stream.reader.take(stream.text.end(completion.text)), {}, 0);
+  send_found(choice, read_text(choice, stream.thoughts.take(stream.text.end(completion.text))), {},
+             0);
+  send_found(choice, read_text(choice, stream.thoughts.end()), {}, 0);
   send_found(choice, stream.reader.end(), {}, 0);
   const Json logprobs = stream.logprobs.next(completion.tokens_of_text());
   if (!logprobs.is_null()) exchange_->send(text_part(head_, choice, "", logprobs));

@@ -38,6 +38,7 @@ class RunningAnswer {
   // The state of a choice that streams.
   struct Stream {
     generate::CertainText text;
+    ThoughtReader thoughts;
     LogprobWriter logprobs;
     ToolCallReader reader;
     int64_t calls = 0;  // calls that were sent
@@ -46,6 +47,7 @@ class RunningAnswer {
   void count(int64_t choice, const generate::Completion& completion);
   void send_found(int64_t choice, const ToolCallReader::Found& found,
                   const generate::AnswerTokens& tokens, size_t unsure_bytes);
+  ToolCallReader::Found read_text(int64_t choice, const ThoughtReader::Found& found);
   void end_stream(int64_t choice, const generate::Completion& completion);
 
   ExchangePtr exchange_;

@@ -143,7 +143,8 @@ void ServerMetrics::note_tokens(RowTimes& row, int64_t tokens, Clock::time_point
 
 void ServerMetrics::note_end(const RowTimes& row, generate::FinishReason reason,
                              Clock::time_point now) {
-  const bool failed = reason == generate::FinishReason::NotFinite;
+  const bool failed =
+      reason == generate::FinishReason::NotFinite || reason == generate::FinishReason::GrammarLimit;
   ++ends_[failed ? "error" : std::string(generate::finish_reason_name(reason))];
   if (failed) return;
   histograms_[kWhole].add(seconds(now - row.came));
