@@ -13,7 +13,7 @@ namespace convoy::recipes {
 
 struct AskedForm {
   text::GrammarSource source;
-  std::string field;  // which asks for it, for errors
+  std::string field;  // its field in the request, for errors
 };
 
 // Reads `response_format` (OpenAI) and `structured_outputs` (vLLM); nothing when any text will do.
