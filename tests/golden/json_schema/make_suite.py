@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes suite.jsonl: groups of JSON Schema's own test suite (MIT licence), draft 2020-12, one a line. Left out are files of
-keywords that Convoy refuses in every group, and of other documents.
+"""Writes suite.jsonl: groups of JSON Schema's own test suite (MIT licence, Copyright (c) 2012 Julian Berman), draft 2020-12,
+one a line. Left out are files of keywords that Convoy refuses in every group, and of other documents.
 
     git clone https://github.com/json-schema-org/JSON-Schema-Test-Suite  # 44401e0c
     python3 tests/golden/json_schema/make_suite.py JSON-Schema-Test-Suite
