@@ -63,6 +63,34 @@ TEST(MatrixProduct, TermsAreSummedBeforeTheyAreRounded) {
   EXPECT_LT(testing::relative_error(wide, wanted), testing::tolerance(at::kFloat, 80));
 }
 
+// A result that is not rounded is summed where it lies; a factor of two makes a copy of the sums.
+TEST(MatrixProduct, SumsInPlaceAreTheSame) {
+  for (const int64_t columns : {32, 96, 320, 1024, 1000}) {
+    const at::Tensor a = testing::sample({100, 1030}, at::kFloat, 1);
+    const at::Tensor b = testing::sample({1030, columns}, at::kFloat, 2);
+    const at::Tensor bias = testing::sample({columns}, at::kFloat, 3);
+    const std::vector<ProductTerm> terms = {{a, b}, {a.narrow(1, 0, 40), b.narrow(0, 0, 40)}};
+    const at::Tensor found = matrix_product(terms, {.bias_N = bias});
+    const at::Tensor doubled = matrix_product(terms, {.bias_N = bias, .factor = 2.0});
+    EXPECT_TRUE(at::equal(2 * found, doubled)) << columns;
+  }
+}
+
+// Blocks of rows have as many rows as fill the registers, and the last ones have fewer.
+TEST(MatrixProduct, ARowsBitsDoNotDependOnTheNumberOfRows) {
+  if (!testing::runs_cpu_table()) GTEST_SKIP() << "LibTorch's products may depend on it";
+  for (const auto dtype : {at::kFloat, at::kBFloat16}) {
+    const at::Tensor a = testing::sample({20, 515}, dtype, 1);
+    for (const int64_t columns : {16, 64, 75}) {
+      const at::Tensor b = testing::sample({515, columns}, dtype, 2);
+      const at::Tensor all = matrix_product({{a, b}});
+      for (int64_t rows = 1; rows < 20; ++rows)
+        EXPECT_TRUE(at::equal(matrix_product({{a.narrow(0, 0, rows), b}}), all.narrow(0, 0, rows)))
+            << dtype << " " << rows << " rows, " << columns << " columns";
+    }
+  }
+}
+
 TEST(MatrixProduct, ARowsBitsDependOnNeitherOtherRowsNorThreads) {
   if (!testing::runs_cpu_table()) GTEST_SKIP() << "LibTorch's products may depend on them";
   const int before = at::get_num_threads();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A task has a group of rows and a block of columns. For each block of k it packs its part of B and
-// multiplies tile by tile of rows; its sums stay in cache until they are rounded.
+// multiplies tile by tile of rows; its sums stay in cache until they are rounded. Sums that are not
+// rounded are added up where the result lies.
 #include "convoy/model/kernels/matrix_product/panel_product.h"
 
 #include <algorithm>
@@ -19,6 +20,8 @@ namespace {
 
 constexpr int64_t kPanelTileRows = 64;
 constexpr int64_t kMostRows = 512;
+// Where sums are added up in place, a block of columns is packed for nearly all rows together.
+constexpr int64_t kMostRowsInPlace = 4096;
 // Columns of a task; half as many if there are few tasks.
 constexpr int64_t kBlockColumns = 128;
 // Inner elements summed at a time, as bytes of a row: the panels of a block stay in cache.
@@ -76,10 +79,10 @@ struct Grid {
   int64_t tasks() const { return row_groups * column_blocks; }
 };
 
-Grid cut(int64_t rows, int64_t columns) {
+Grid cut(int64_t rows, int64_t columns, int64_t most_rows) {
   const int64_t wanted = kTasksPerThread * at::get_num_threads();
   Grid grid{};
-  grid.row_groups = parts(rows, kMostRows);
+  grid.row_groups = parts(rows, most_rows);
   grid.columns =
       grid.row_groups * parts(columns, kBlockColumns) < wanted ? kBlockColumns / 2 : kBlockColumns;
   grid.column_blocks = parts(columns, grid.columns);
@@ -186,13 +189,22 @@ class Term {
   bool coded_transposed_ = false;
 };
 
+// Products of integers keep their own sums beside the result, with the result's stride.
+bool multiplies_integers(const std::vector<PanelTerm>& terms) {
+  return std::any_of(terms.begin(), terms.end(),
+                     [](const PanelTerm& term) { return term.quantized != nullptr; });
+}
+
 template <class Element>
 class Product {
  public:
-  Product(const std::vector<PanelTerm>& terms, const at::Tensor& bias_N)
-      : rows_(terms.front().a_MK.size(0)),
+  Product(const std::vector<PanelTerm>& terms, const at::Tensor& bias_N,
+          ProductDestination& destination)
+      : destination_(destination),
+        result_(multiplies_integers(terms) ? SumsView{} : destination.sums_in_place()),
+        rows_(terms.front().a_MK.size(0)),
         columns_(columns_of(terms.front())),
-        grid_(cut(rows_, columns_)) {
+        grid_(cut(rows_, columns_, in_place() ? kMostRowsInPlace : kMostRows)) {
     for (const PanelTerm& term : terms) {
       terms_.emplace_back(term);
       inner_ += terms_.back().inner();
@@ -203,11 +215,11 @@ class Product {
     bias_.assign(bias, bias + columns_);
   }
 
-  void run(ProductDestination& destination) const {
+  void run() const {
     const int64_t work = std::max(rows_, kRowsOfReading) * columns_ * inner_;
     for_neighbouring_tasks(grid_.tasks(), work, [&]() -> TaskBody {
       auto scratch = std::make_shared<Scratch>(make_scratch());
-      return [&, scratch](int64_t task) { compute(task, *scratch, destination); };
+      return [&, scratch](int64_t task) { compute(task, *scratch); };
     });
   }
 
@@ -216,7 +228,7 @@ class Product {
 
   struct Scratch {
     std::unique_ptr<Element[]> panels;
-    std::unique_ptr<float[]> sums;
+    std::unique_ptr<float[]> sums;  // null where they are added up in place
     std::unique_ptr<Element[]> decoded;
     IntegerPanels::Scratch quantized;
   };
@@ -225,12 +237,13 @@ class Product {
     const bool decodes = std::any_of(terms_.begin(), terms_.end(), [](const Term<Element>& term) {
       return term.is_bitsandbytes();
     });
-    return {.panels = std::make_unique_for_overwrite<Element[]>(elements),
-            .sums = std::make_unique_for_overwrite<float[]>(grid_.rows * grid_.columns),
-            .decoded = decodes
-                           ? std::make_unique_for_overwrite<Element[]>(kDecodedColumns * deepest_)
+    return {
+        .panels = std::make_unique_for_overwrite<Element[]>(elements),
+        .sums = in_place() ? nullptr
+                           : std::make_unique_for_overwrite<float[]>(grid_.rows * grid_.columns),
+        .decoded = decodes ? std::make_unique_for_overwrite<Element[]>(kDecodedColumns * deepest_)
                            : nullptr,
-            .quantized = {}};
+        .quantized = {}};
   }
 
   // A group of rows and a block of columns.
@@ -244,24 +257,29 @@ class Product {
             std::min(grid_.columns, columns_ - column)};
   }
 
-  void compute(int64_t task, Scratch& scratch, ProductDestination& destination) const {
+  void compute(int64_t task, Scratch& scratch) const {
     const Area area = area_of(task);
+    const SumsView sums =
+        in_place()
+            ? SumsView{result_.first + area.row * result_.stride + area.column, result_.stride}
+            : SumsView{scratch.sums.get(), grid_.columns};
     bool adds = !bias_.empty();
     for (int64_t at = 0; at < area.height && adds; ++at)
-      std::copy_n(bias_.data() + area.column, area.width, scratch.sums.get() + at * grid_.columns);
+      std::copy_n(bias_.data() + area.column, area.width, sums.first + at * sums.stride);
     for (const Term<Element>& term : terms_) {
-      ProductDestination* const end = &term == &terms_.back() ? &destination : nullptr;
+      ProductDestination* const end =
+          &term == &terms_.back() && !in_place() ? &destination_ : nullptr;
       if (term.quantized() != nullptr)
-        add_quantized(term, area, adds, scratch, end);
+        add_quantized(term, area, adds, sums, scratch, end);
       else
-        add_matrix(term, area, adds, scratch, end);
+        add_matrix(term, area, adds, sums, scratch, end);
       adds = true;
     }
   }
 
   // Passes tiles of rows to `end`, unless it is null, while they are in cache.
-  void add_matrix(const Term<Element>& term, const Area& area, bool adds, Scratch& scratch,
-                  ProductDestination* end) const {
+  void add_matrix(const Term<Element>& term, const Area& area, bool adds, SumsView sums,
+                  Scratch& scratch, ProductDestination* end) const {
     for (int64_t k = 0; k == 0 || k < term.inner(); k += kInner) {
       const GemmShape block{area.height, area.width, std::min(kInner, term.inner() - k)};
       const PackedView<Element> packed =
@@ -269,25 +287,28 @@ class Product {
       const bool last = k + kInner >= term.inner();
       for (int64_t tile = 0; tile < area.height; tile += kPanelTileRows) {
         const int64_t rows = std::min(kPanelTileRows, area.height - tile);
-        float* tile_sums = scratch.sums.get() + tile * grid_.columns;
-        loops_.multiply(term.a(area.row + tile, k), term.stride_a(), packed, tile_sums,
-                        grid_.columns, {rows, area.width, block.k}, adds || k > 0);
+        float* tile_sums = sums.first + tile * sums.stride;
+        loops_.multiply(term.a(area.row + tile, k), term.stride_a(), packed, tile_sums, sums.stride,
+                        {rows, area.width, block.k}, adds || k > 0);
         if (last && end != nullptr)
-          end->take(tile_sums, grid_.columns, area.row + tile, area.column, {rows, area.width});
+          end->take(tile_sums, sums.stride, area.row + tile, area.column, {rows, area.width});
       }
     }
   }
 
-  void add_quantized(const Term<Element>& term, const Area& area, bool adds, Scratch& scratch,
-                     ProductDestination* end) const {
+  void add_quantized(const Term<Element>& term, const Area& area, bool adds, SumsView sums,
+                     Scratch& scratch, ProductDestination* end) const {
     term.quantized()->multiply(term.rows(area.row, area.height), area.column, area.width,
-                               scratch.sums.get(), grid_.columns, adds, scratch.quantized);
+                               sums.first, sums.stride, adds, scratch.quantized);
     if (end != nullptr)
-      end->take(scratch.sums.get(), grid_.columns, area.row, area.column,
-                {area.height, area.width});
+      end->take(sums.first, sums.stride, area.row, area.column, {area.height, area.width});
   }
 
+  bool in_place() const { return result_.first != nullptr; }
+
   const SimdKernels<Element>& loops_ = simd_kernels<Element>();
+  ProductDestination& destination_;
+  SumsView result_;
   int64_t rows_;
   int64_t columns_;
   Grid grid_;
@@ -329,7 +350,7 @@ at::Tensor panel_product(const std::vector<PanelTerm>& terms, const ProductOptio
   with_element(first, "matrix_product", [&](auto element) {
     using Element = decltype(element);
     RoundedRows<Element> rounded(out_MN, options);
-    Product<Element>(terms, options.bias_N).run(rounded);
+    Product<Element>(terms, options.bias_N, rounded).run();
   });
   return out_MN;
 }
@@ -342,7 +363,7 @@ at::Tensor panel_argmax(const std::vector<PanelTerm>& terms, const at::Tensor& b
   with_element(first, "matrix_product", [&](auto element) {
     using Element = decltype(element);
     LargestOfRows largest(first.size(0), num_columns, kBlockColumns / 2);
-    Product<Element>(terms, bias_N).run(largest);
+    Product<Element>(terms, bias_N, largest).run();
     columns_M = largest.columns();
   });
   return columns_M;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "convoy/model/kernels/matrix_product/matrix_product.h"
@@ -14,10 +15,19 @@
 
 namespace convoy::kernels {
 
+// Where sums lie from the first row and column on.
+struct SumsView {
+  float* first = nullptr;
+  int64_t stride = 0;
+};
+
 // The destination of a finished tile of sums.
 class ProductDestination {
  public:
   virtual ~ProductDestination() = default;
+  // The memory that receives the sums as they are: they are added up there, and take() is not
+  // called. Null where there is none.
+  virtual SumsView sums_in_place() const { return {}; }
   virtual void take(const float* sums, int64_t stride, int64_t row, int64_t column,
                     RowShape tile) = 0;
 };
@@ -28,8 +38,14 @@ class RoundedRows : public ProductDestination {
   RoundedRows(const at::Tensor& out_MN, const ProductOptions& options)
       : columns_(out_MN.size(1)),
         factor_(static_cast<float>(options.factor)),
-        wide_(options.wide),
+        wide_(options.wide || std::is_same_v<Element, float>),
         out_(out_MN.mutable_data_ptr()) {}
+
+  // Loops write whole panels.
+  SumsView sums_in_place() const override {
+    if (!wide_ || factor_ != 1.0f || columns_ % kPanelColumns != 0) return {};
+    return {static_cast<float*>(out_), columns_};
+  }
 
   void take(const float* sums, int64_t stride, int64_t row, int64_t column,
             RowShape tile) override {
