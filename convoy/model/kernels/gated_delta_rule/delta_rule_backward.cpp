@@ -16,7 +16,8 @@
 //
 // The states and changes of all tiles are computed again, at most kSegmentTiles tiles at a time,
 // and kept in memory of the thread. Matrices of one side kTile are panels of the GEMM loops as they
-// lie, so nothing is packed. All in fp32.
+// lie, so nothing is packed. Other loops over a tile's tokens write arrays of their own, or the
+// compiler would not use vectors. All in fp32.
 #include <ATen/ATen.h>
 
 #include <cmath>
@@ -56,22 +57,24 @@ class SegmentStates {
   SegmentStates(const Shape& shape, int64_t tiles)
       : shape_(shape),
         tiles_(tiles),
-        states_(shape.group() * (tiles + 1) * shape.head_state()),
-        changes_(shape.group() * tiles * shape.panels * kSquare) {}
+        states_(std::make_unique_for_overwrite<float[]>(shape.group() * (tiles + 1) *
+                                                        shape.head_state())),
+        changes_(std::make_unique_for_overwrite<float[]>(shape.group() * tiles * shape.panels *
+                                                         kSquare)) {}
 
   // [panels, E, kPanelColumns]
   float* state(int64_t member, int64_t tile) {
-    return states_.data() + (member * (tiles_ + 1) + tile) * shape_.head_state();
+    return states_.get() + (member * (tiles_ + 1) + tile) * shape_.head_state();
   }
   // [panels, kTile, kPanelColumns]
   float* changes(int64_t member, int64_t tile) {
-    return changes_.data() + (member * tiles_ + tile) * shape_.panels * kSquare;
+    return changes_.get() + (member * tiles_ + tile) * shape_.panels * kSquare;
   }
 
  private:
   const Shape& shape_;
   int64_t tiles_;
-  std::vector<float> states_, changes_;
+  std::unique_ptr<float[]> states_, changes_;
 };
 
 // One tile of a key head, for all its value heads. Rows without tokens are zero.
@@ -90,7 +93,7 @@ struct KeyTile {
   std::vector<float> products;       // [2 * kTile, kTile]: q . k, then k . k
   std::vector<float> grad_q;         // [E, kTile], summed over value heads
   std::vector<float> grad_k;
-  float inverse_q[kTile], inverse_k[kTile];
+  float inverse_q[kTile] = {}, inverse_k[kTile] = {};
 };
 
 struct HeadTile {
@@ -138,25 +141,30 @@ void scale_columns(float* rows, int64_t stride, int64_t count, const float* fact
     simd_kernels<float>().multiply_rows(factors, rows, kTile);
 }
 
+// Runs one task after another in the memory of one thread.
 template <class Element>
 class HeadBackward {
  public:
+  // No row may have more than `most_tokens` tokens.
   HeadBackward(const DeltaRuleTensors& inputs, const at::Tensor& grad_THF,
-               const DeltaRuleTensors& gradients, const Shape& shape, BackwardTask task,
-               TokenRange row)
+               const DeltaRuleTensors& gradients, const Shape& shape, int64_t most_tokens)
       : inputs_(inputs),
         grad_THF_(grad_THF),
         gradients_(gradients),
         shape_(shape),
-        task_(task),
-        tiles_{row},
+        tiles_{{0, most_tokens}},
         segment_(shape, std::min(kSegmentTiles, tiles_.count())),
         starts_(shape.group() * tiles_.segments() * shape.head_state()),
         later_(shape.group() * shape.head_state()),
         keys_(shape),
         head_(shape) {}
 
-  void run() {
+  void run(BackwardTask task, TokenRange row) {
+    task_ = task;
+    tiles_ = {row};
+    std::fill(later_.begin(), later_.end(), 0.0f);
+    for (int64_t member = 0; member < shape_.group(); ++member)
+      std::fill_n(start_of(member, 0), shape_.head_state(), 0.0f);
     for (int64_t segment = 0; segment + 1 < tiles_.segments(); ++segment) {
       for (int64_t member = 0; member < shape_.group(); ++member) run_segment(member, segment);
     }
@@ -197,15 +205,15 @@ class HeadBackward {
     }
     std::fill_n(changes, shape_.panels * kSquare, 0.0f);
     for (int64_t at = 0; at < shape_.panels; ++at) {
-      read_panel<Element>(inputs_.v_THF, tokens, value_head(member), at, head_.grad_u,
-                          kPanelColumns);
+      const auto v =
+          panel_rows<Element>(inputs_.v_THF, tokens, value_head(member), at, head_.grad_u);
       simd_kernels<float>().delta_rule_changes({.k_TE = k,
                                                 .decays_T = decays,
                                                 .betas_T = head_.betas,
                                                 .tokens = tokens.count,
                                                 .features = shape_.key_features},
-                                               {.v_TF = head_.grad_u,
-                                                .v_stride = kPanelColumns,
+                                               {.v_TF = v.first,
+                                                .v_stride = v.stride,
                                                 .out_TF = changes + at * kSquare,
                                                 .out_stride = kPanelColumns,
                                                 .state = state + at * shape_.panel_state(),
@@ -282,7 +290,7 @@ class HeadBackward {
     transpose_square(rows, head_.weights_transposed);
     const float* key_products = keys_.products.data() + kSquare;
     for (int64_t row = 0; row < kTile; ++row) {
-      float* of_row = inverse + row * kTile;
+      float of_row[kTile] = {};
       of_row[row] = 1.0f;
       for (int64_t column = 0; column < row; ++column) {
         const int64_t at = row * kTile + column;
@@ -290,6 +298,7 @@ class HeadBackward {
         const float* before = inverse + column * kTile;
         for (int64_t lane = 0; lane < kTile; ++lane) of_row[lane] += factor * before[lane];
       }
+      std::copy_n(of_row, kTile, inverse + row * kTile);
     }
     transpose_square(inverse, head_.inverse_transposed);
   }
@@ -382,19 +391,21 @@ class HeadBackward {
   }
 
   void store_of_head(int64_t member, TokenRange tokens) {
+    const auto& loops = simd_kernels<float>();
     float grad_sums[kTile] = {};
     for (int64_t feature = 0; feature < shape_.key_features; ++feature) {
       const float* q = keys_.qk_transposed.data() + feature * 2 * kTile;
       const float* rows = head_.grad_rows.data() + feature * 2 * kTile;
       const float* columns = head_.grad_columns.data() + feature * kTile;
-      float* grad_q = keys_.grad_q.data() + feature * kTile;
-      float* grad_k = keys_.grad_k.data() + feature * kTile;
-      for (int64_t token = 0; token < kTile; ++token) {
-        grad_sums[token] +=
+      float of_sums[kTile], of_k[kTile];
+      for (int64_t token = 0; token < kTile; ++token)
+        of_sums[token] =
             q[token] * rows[token] + q[kTile + token] * (rows[kTile + token] - columns[token]);
-        grad_q[token] += rows[token];
-        grad_k[token] += rows[kTile + token] + columns[token];
-      }
+      for (int64_t token = 0; token < kTile; ++token)
+        of_k[token] = rows[kTile + token] + columns[token];
+      for (int64_t token = 0; token < kTile; ++token) grad_sums[token] += of_sums[token];
+      loops.add_rows(rows, keys_.grad_q.data() + feature * kTile, kTile);
+      loops.add_rows(of_k, keys_.grad_k.data() + feature * kTile, kTile);
     }
     float* log_decays = gradients_.log_decay_TH.mutable_data_ptr<float>();
     float* betas = gradients_.beta_TH.mutable_data_ptr<float>();
@@ -417,12 +428,15 @@ class HeadBackward {
       for (int64_t token = 0; token < kTile; ++token)
         along[token] += unit[feature * 2 * kTile + token] * grad[feature * kTile + token];
     }
+    for (float& of_token : along) of_token /= scale;
     for (int64_t feature = 0; feature < features; ++feature) {
-      for (int64_t token = 0; token < tokens.count; ++token) {
-        float& value = grad[feature * kTile + token];
-        value = inverse[token] *
-                (scale * value - unit[feature * 2 * kTile + token] * (along[token] / scale));
-      }
+      float* of_feature = grad.data() + feature * kTile;
+      const float* of_unit = unit + feature * 2 * kTile;
+      float values[kTile];
+      for (int64_t token = 0; token < kTile; ++token)
+        values[token] =
+            inverse[token] * (scale * of_feature[token] - of_unit[token] * along[token]);
+      std::copy_n(values, kTile, of_feature);
     }
     float* rows = head_.decayed_transposed.data();
     simd_kernels<float>().transpose(grad.data(), kTile, {features, kTile}, rows, features);
@@ -437,7 +451,7 @@ class HeadBackward {
   const at::Tensor& grad_THF_;
   const DeltaRuleTensors& gradients_;
   const Shape& shape_;
-  BackwardTask task_;
+  BackwardTask task_ = {};
   RowTiles tiles_;
   SegmentStates segment_;
   std::vector<float> starts_;  // the states where segments start, by value head
@@ -458,16 +472,17 @@ DeltaRuleTensors run_backward(const at::Tensor& grad_THF, const DeltaRuleTensors
   for (const int64_t row : rows_by_length(rows)) {
     for (int64_t head = 0; head < shape.key_heads; ++head) tasks.push_back({row, head});
   }
+  const int64_t most_tokens = tasks.empty() ? 0 : rows.length(tasks.front().row);
   constexpr int64_t kPasses = 12;  // products for each number of a state
   const int64_t work =
       rows.num_tokens() * shape.heads * shape.key_features * shape.value_features * kPasses;
   with_element(inputs.v_THF, "gated_delta_rule", [&](auto element) {
     for_tasks(std::ssize(tasks), work, [&]() -> TaskBody {
-      return [&](int64_t index) {
-        const BackwardTask task = tasks[index];
-        HeadBackward<decltype(element)>(inputs, grad_THF, gradients, shape, task,
-                                        {rows.begin(task.row), rows.length(task.row)})
-            .run();
+      auto head = std::make_shared<HeadBackward<decltype(element)>>(inputs, grad_THF, gradients,
+                                                                    shape, most_tokens);
+      return [&, head](int64_t index) {
+        const int64_t row = tasks[index].row;
+        head->run(tasks[index], {rows.begin(row), rows.length(row)});
       };
     });
   });

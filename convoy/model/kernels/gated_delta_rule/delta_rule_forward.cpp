@@ -88,16 +88,26 @@ class HeadForward {
   void run_tile(const ForwardTask& task, TokenRange tile, const StatePanels& state) {
     const DeltaRuleTokens tokens = read_tokens(task.head, tile);
     for (int64_t panel = task.first_panel; panel < task.end_panel; ++panel) {
-      read_panel<Element>(inputs_.v_THF, tile, task.head, panel, scratch_.v.data(), kPanelColumns);
+      const auto v = panel_rows<Element>(inputs_.v_THF, tile, task.head, panel, scratch_.v.data());
+      const auto out = out_rows(tile, task.head, panel);
       simd_kernels<float>().delta_rule(
-          tokens, {.v_TF = scratch_.v.data(),
-                   .v_stride = kPanelColumns,
-                   .out_TF = scratch_.out.data(),
-                   .out_stride = kPanelColumns,
+          tokens, {.v_TF = v.first,
+                   .v_stride = v.stride,
+                   .out_TF = out.first,
+                   .out_stride = out.stride,
                    .state = state.first + (panel - task.first_panel) * state.step,
                    .state_stride = state.stride});
-      write_panel<Element>(scratch_.out.data(), kPanelColumns, tile, task.head, panel, out_THF_);
+      if (out.first == scratch_.out.data())
+        write_panel<Element>(out.first, out.stride, tile, task.head, panel, out_THF_);
     }
+  }
+
+  // Where a panel of the output is computed: in place, or in scratch memory.
+  PanelRows<float> out_rows(TokenRange tile, int64_t head, int64_t panel) {
+    if (!lies_as_floats<Element>(out_THF_, panel)) return {scratch_.out.data(), kPanelColumns};
+    return {out_THF_.mutable_data_ptr<float>() + tile.begin * out_THF_.stride(0) +
+                head * out_THF_.stride(1) + panel * kPanelColumns,
+            out_THF_.stride(0)};
   }
 
   DeltaRuleTokens read_tokens(int64_t head, TokenRange tile) {

@@ -30,9 +30,13 @@ void unit_vectors(const at::Tensor& x_TKE, TokenRange tokens, int64_t head, floa
       x_TKE.const_data_ptr<Element>() + tokens.begin * stride + head * x_TKE.stride(1);
   const auto& loops = simd_kernels<float>();
   for (int64_t token = 0; token < tokens.count; ++token, from += stride, to_TE += features) {
-    simd_kernels<Element>().to_float(from, to_TE, features);
-    const float inverse = 1.0f / std::sqrt(loops.dot(to_TE, to_TE, features) + kEpsilon);
-    loops.round_row(to_TE, to_TE, features, inverse * scale);
+    const float* floats = to_TE;
+    if constexpr (std::is_same_v<Element, float>)
+      floats = from;
+    else
+      simd_kernels<Element>().to_float(from, to_TE, features);
+    const float inverse = 1.0f / std::sqrt(loops.dot(floats, floats, features) + kEpsilon);
+    loops.round_row(floats, to_TE, features, inverse * scale);
     if (inverse_lengths != nullptr) inverse_lengths[token] = inverse;
   }
 }
@@ -51,6 +55,17 @@ void read_panel(const at::Tensor& x_THF, TokenRange tokens, int64_t head, int64_
 }
 
 template <class Element>
+PanelRows<const float> panel_rows(const at::Tensor& x_THF, TokenRange tokens, int64_t head,
+                                  int64_t panel, float* copy) {
+  if (lies_as_floats<Element>(x_THF, panel))
+    return {x_THF.const_data_ptr<float>() + tokens.begin * x_THF.stride(0) +
+                head * x_THF.stride(1) + panel * kPanelColumns,
+            x_THF.stride(0)};
+  read_panel<Element>(x_THF, tokens, head, panel, copy, kPanelColumns);
+  return {copy, kPanelColumns};
+}
+
+template <class Element>
 void write_panel(const float* from, int64_t from_stride, TokenRange tokens, int64_t head,
                  int64_t panel, const at::Tensor& x_THF) {
   const int64_t stride = x_THF.stride(0), first = panel * kPanelColumns;
@@ -61,12 +76,14 @@ void write_panel(const float* from, int64_t from_stride, TokenRange tokens, int6
     simd_kernels<Element>().round_row(from, to, columns, 1.0f);
 }
 
-#define CONVOY_DELTA_RULE_OF(Element)                                                        \
-  template void unit_vectors<Element>(const at::Tensor&, TokenRange, int64_t, float, float*, \
-                                      float*);                                               \
-  template void read_panel<Element>(const at::Tensor&, TokenRange, int64_t, int64_t, float*, \
-                                    int64_t);                                                \
-  template void write_panel<Element>(const float*, int64_t, TokenRange, int64_t, int64_t,    \
+#define CONVOY_DELTA_RULE_OF(Element)                                                         \
+  template void unit_vectors<Element>(const at::Tensor&, TokenRange, int64_t, float, float*,  \
+                                      float*);                                                \
+  template void read_panel<Element>(const at::Tensor&, TokenRange, int64_t, int64_t, float*,  \
+                                    int64_t);                                                 \
+  template PanelRows<const float> panel_rows<Element>(const at::Tensor&, TokenRange, int64_t, \
+                                                      int64_t, float*);                       \
+  template void write_panel<Element>(const float*, int64_t, TokenRange, int64_t, int64_t,     \
                                      const at::Tensor&);
 CONVOY_DELTA_RULE_OF(float)
 CONVOY_DELTA_RULE_OF(c10::BFloat16)

@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "convoy/model/kernels/gated_delta_rule/gated_delta_rule_ops.h"
@@ -65,6 +66,22 @@ void read_panel(const at::Tensor& x_THF, TokenRange tokens, int64_t head, int64_
 template <class Element>
 void write_panel(const float* from, int64_t from_stride, TokenRange tokens, int64_t head,
                  int64_t panel, const at::Tensor& x_THF);
+
+// A panel of one head as rows of floats.
+template <class Float>
+struct PanelRows {
+  Float* first = nullptr;
+  int64_t stride = 0;  // from token to token
+};
+// Whether panels are read and written where they lie: fp32 with all columns.
+template <class Element>
+bool lies_as_floats(const at::Tensor& x_THF, int64_t panel) {
+  return std::is_same_v<Element, float> && (panel + 1) * kPanelColumns <= x_THF.size(2);
+}
+// The panel where it lies, or its copy in `copy` [count, kPanelColumns].
+template <class Element>
+PanelRows<const float> panel_rows(const at::Tensor& x_THF, TokenRange tokens, int64_t head,
+                                  int64_t panel, float* copy);
 
 // `states_RHEF` undefined: every row begins with zeros, and its last state is dropped. Otherwise
 // row r takes and replaces states[slots[r]].
