@@ -94,8 +94,8 @@ struct Completion {
   std::vector<int32_t> token_ids = {};  // all generated tokens, including the end token
   int64_t text_tokens = 0;              // number of leading ids whose text begins in `text`
   // For each token, when requested: the model's log-probability, before any sampling rule but the
-  // temperature of Request::logprobs_at_temperature. With a grammar its softmax is over the ids that
-  // the grammar allows.
+  // temperature of Request::logprobs_at_temperature. With a grammar its softmax is over the ids
+  // that the grammar allows.
   std::vector<float> logprobs = {};
   std::vector<std::vector<kernels::TokenLogprob>> likeliest = {};  // for each token, when requested
   PromptLogprobs prompt_logprobs = {};                             // when requested

@@ -51,7 +51,7 @@ Benchmark read_benchmark(const std::string& name, const settings::DataCheckFlags
 struct FoundRow {
   data::Row row;
   std::string benchmark = {};
-  std::optional<data::Overlap> overlap = {};  // of the benchmark that the row has most of
+  std::optional<data::Overlap> overlap = {};  // with the benchmark that the row has most of
 };
 
 FoundRow look(const data::Row& row, const std::vector<Benchmark>& benchmarks) {
