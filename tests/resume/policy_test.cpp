@@ -244,8 +244,9 @@ TEST(PolicyEvaluations, OfTheCommandAreThoseOfTheTraining) {
   const TrainFixture fixture;
   const fs::path prompt = fixture.rows().parent_path() / "prompt.txt";
   write_file_atomic(prompt, "Count: {{ problem }}");
-  const Ended trained = fixture.run(
-      "run", policy_settings(fixture, {"train.steps=2", "rollout.prompt=" + prompt.string()}));
+  const Ended trained =
+      fixture.run("run", policy_settings(fixture, {"train.steps=2", "train.eval_steps=2",
+                                                   "rollout.prompt=" + prompt.string()}));
   ASSERT_EQ(trained.status, 0) << trained.errors;
   nlohmann::ordered_json wanted;
   for (const auto& event : telemetry::read_events(fixture.run_folder("run") / "events.jsonl"))
