@@ -13,24 +13,38 @@
 namespace convoy::device {
 namespace {
 
-// The source of the pool's blocks. It counts them and has at most `limit_bytes`.
+// The source of the pool's blocks. It counts the bytes that they have in memory, of which there are
+// at most `limit_bytes`. A test says with use() how far it writes a block that it took again.
 std::unordered_map<void*, size_t> alive;
 size_t alive_bytes = 0;
 size_t most_bytes = 0;
 size_t limit_bytes = SIZE_MAX;
 
-void* counted_allocate(size_t bytes) {
-  if (alive_bytes + bytes > limit_bytes) throw std::bad_alloc();
-  void* block = ::operator new(bytes);
+void set_bytes(void* block, size_t bytes) {
+  alive_bytes += bytes - alive[block];
   alive[block] = bytes;
-  alive_bytes += bytes;
   most_bytes = std::max(most_bytes, alive_bytes);
+}
+void* use(void* block, size_t bytes) {
+  set_bytes(block, std::max(alive.at(block), bytes));
   return block;
 }
-void counted_release(void* block) {
+
+void* counted_allocate(size_t bytes, size_t room) {
+  if (alive_bytes + bytes > limit_bytes) throw std::bad_alloc();
+  void* block = ::operator new(room);
+  set_bytes(block, bytes);
+  return block;
+}
+void counted_release(void* block, size_t room) {
+  EXPECT_GE(room, alive.at(block));
   alive_bytes -= alive.at(block);
   alive.erase(block);
   ::operator delete(block);
+}
+void counted_shrink(void* block, size_t bytes, size_t old_bytes) {
+  EXPECT_EQ(alive.at(block), old_bytes);
+  set_bytes(block, bytes);
 }
 
 class BlockPoolTest : public ::testing::Test {
@@ -39,7 +53,7 @@ class BlockPoolTest : public ::testing::Test {
     most_bytes = alive_bytes;
     limit_bytes = SIZE_MAX;
   }
-  MemoryBlockPool pool_{{&counted_allocate, &counted_release}};
+  MemoryBlockPool pool_{{&counted_allocate, &counted_release, &counted_shrink}};
 };
 
 TEST_F(BlockPoolTest, TheSameStepAgainTakesTheSameBlocks) {
@@ -55,13 +69,32 @@ TEST_F(BlockPoolTest, TheSameStepAgainTakesTheSameBlocks) {
 }
 
 TEST_F(BlockPoolTest, ABlockIsAtMostAnEighthTooLarge) {
-  ASSERT_TRUE(pool_.give_back(pool_.take(9000)));
-  void* fitting = pool_.take(8000);
-  EXPECT_EQ(pool_.figures().reused_blocks, 1);
-  pool_.give_back(fitting);
-  void* smaller = pool_.take(7000);
-  EXPECT_EQ(pool_.figures().reused_blocks, 1);
+  void* block = pool_.take(9000);
+  pool_.give_back(block);
+  EXPECT_EQ(pool_.take(8200), block);
+  EXPECT_EQ(pool_.figures().in_use_bytes, 9000u);
+  pool_.give_back(block);
+  void* smaller = pool_.take(7000);  // its room would be smaller
+  EXPECT_EQ(pool_.figures().in_use_bytes, 7000u);
+  EXPECT_EQ(alive.at(smaller), 7000u);
   pool_.give_back(smaller);
+  EXPECT_EQ(pool_.take(5000), smaller);
+  EXPECT_EQ(pool_.figures().in_use_bytes, 5000u);
+  EXPECT_EQ(alive.at(smaller), 5000u);
+  pool_.give_back(smaller);
+}
+
+// Steps whose batches differ in size take each other's memory.
+TEST_F(BlockPoolTest, TheNearestBlockGrows) {
+  void* small = pool_.take(70'000);
+  void* large = pool_.take(100'000);
+  pool_.give_back(small);
+  pool_.give_back(large);
+  EXPECT_EQ(use(pool_.take(80'000), 80'000), small);
+  EXPECT_EQ(pool_.figures().in_use_bytes, 80'000u);
+  EXPECT_EQ(pool_.figures().added_bytes, 180'000u);
+  pool_.give_back(small);
+  EXPECT_LE(alive_bytes, pool_.figures().most_in_use_bytes);
 }
 
 TEST_F(BlockPoolTest, KeepingCostsNoPeakWhateverTheSizes) {
@@ -69,7 +102,8 @@ TEST_F(BlockPoolTest, KeepingCostsNoPeakWhateverTheSizes) {
   std::vector<void*> blocks;
   for (int round = 0; round < 5000; ++round) {
     if (blocks.size() < 2 || (random() % 2 == 0 && blocks.size() < 20)) {
-      blocks.push_back(pool_.take(1 + random() % 100000));
+      const size_t bytes = 1 + random() % 100000;
+      blocks.push_back(use(pool_.take(bytes), bytes));
     } else {
       const size_t at = random() % blocks.size();
       pool_.give_back(blocks[at]);
