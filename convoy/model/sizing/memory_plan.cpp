@@ -95,7 +95,7 @@ int64_t MemoryPlan::learning_total_bytes() const {
 std::string MemoryPlan::text() const {
   const int64_t learning_bytes = activation_bytes + head_bytes;
   const bool draws_more = drawing_bytes > learning_bytes;
-  const std::array<std::pair<const char*, int64_t>, 10> parts = {
+  const std::array<std::pair<const char*, int64_t>, 11> parts = {
       {{"program", program_bytes},
        {"weights", weight_bytes},
        {"reference", reference_bytes},

@@ -85,7 +85,7 @@ TEST(LinearLogitLoss, OfCrossEntropyIsLinearCrossEntropyInChunksAndUnderACap) {
           return linear_logit_loss(in[0], in[1], labels.tokens_N(), cap, loss);
         };
         const auto wanted = [&](const Tensors& in) {
-          return linear_cross_entropy(in[0], in[1], labels, cap);
+          return linear_cross_entropy(in[0], in[1], labels, {.cap = cap});
         };
         const Tensors inputs = {testing::sample({tokens, 19}, dtype, 1),
                                 testing::sample({kIds, 19}, dtype, 2)};
