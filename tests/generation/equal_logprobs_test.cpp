@@ -394,58 +394,6 @@ TEST(EqualLogprobsAtATemperature, HaveTheBitsOfTraining) {
   }
 }
 
-// Training computes the same log-probabilities of a prompt: in pieces, put back, and beside rows
-// that share prefixes.
-TEST(LogprobsOfAPrompt, HaveTheBitsOfTraining) {
-  const fs::path folder = testing::golden_model("qwen3_5");
-  for (const TunedCase& of : kCases) {
-    Trainee trainee = make_trainee(folder, of.dtype, of.tuning);
-    nn::CausalLm& model = *trainee.model;
-    const text::Tokenizer tokenizer = testing::word_tokenizer(model.vocab_size());
-    std::vector<Request> requests;
-    for (int64_t row = 0; row < 12; ++row) {
-      std::vector<int32_t> prompt(static_cast<size_t>(row % 6 == 5 ? 1 : 18 + 5 * (row % 6)));
-      for (size_t at = 0; at < prompt.size(); ++at)
-        prompt[at] = 3 + static_cast<int32_t>(at * at + at) % 40;
-      requests.push_back({.prompt = std::move(prompt),
-                          .max_new_tokens = row % 2 == 0 ? 0 : 9,
-                          .wants_logprobs = true,
-                          .wants_prompt_logprobs = row % 3 != 1 || row % 2 == 0,
-                          .num_prompt_likeliest = row % 3 == 0 ? 2 : 0});
-    }
-    for (const Way& way : ways(/*few_blocks=*/9)) {
-      Engine engine(model, tokenizer, way.config);
-      const std::vector<Completion> found = answer_all(engine, requests);
-      for (size_t row = 0; row < requests.size(); ++row) {
-        SCOPED_TRACE(fmt::format("{}, {}, row {}", of.name, way.name, row));
-        const std::vector<int32_t>& prompt = requests[row].prompt;
-        const PromptLogprobs& given = found[row].prompt_logprobs;
-        EXPECT_EQ(std::ssize(found[row].token_ids), requests[row].max_new_tokens);
-        EXPECT_EQ(found[row].logprobs.size(), found[row].token_ids.size());
-        if (!requests[row].wants_prompt_logprobs || prompt.size() == 1) {
-          EXPECT_TRUE(given.logprobs.empty());
-          continue;
-        }
-        ASSERT_EQ(given.logprobs.size(), prompt.size());
-        EXPECT_TRUE(std::isnan(given.logprobs.front()));
-        Distance distance;
-        distance.add(std::span(given.logprobs).subspan(1),
-                     computed_logprobs(model, packed({{.ids = {prompt.begin(), prompt.end()},
-                                                       .prompt_tokens = 1,
-                                                       .logprobs = {}}})));
-        EXPECT_EQ(distance.unlike, 0) << distance;
-        EXPECT_EQ(found[row].cached_tokens, 0);
-        if (requests[row].num_prompt_likeliest == 0) continue;
-        ASSERT_EQ(given.likeliest.size(), prompt.size());
-        for (size_t at = 1; at < prompt.size(); ++at) {
-          ASSERT_EQ(given.likeliest[at].size(), 2u);
-          EXPECT_GE(given.likeliest[at][0].logprob, given.logprobs[at]);
-        }
-      }
-    }
-  }
-}
-
 // LibTorch's ops, which stand for the kernels of a device, have other orders of sums on the two
 // sides: nothing is promised, and the distance is recorded.
 TEST(EqualLogprobsOfLibTorchsOps, AreNotPromised) {
