@@ -117,9 +117,9 @@ TEST(MemoryFit, IsSaidOfGuidesModelsAndMachines) {
                                              "71.63 GiB while texts are drawn, 72.16 GiB while it "
                                              "learns from them; 1 problem fits at most"),
                                    std::pair("rtx5090",
-                                             "one RTX 5090, 32 GB: 30.63 GiB of 31.84 GiB with 1 "
+                                             "one RTX 5090, 32 GB: 29.27 GiB of 31.84 GiB with 1 "
                                              "problem of 8 texts of 1024 tokens a micro-batch: "
-                                             "26.96 GiB while texts are drawn, 30.63 GiB while it "
+                                             "26.28 GiB while texts are drawn, 29.27 GiB while it "
                                              "learns from them; 1 problem fits at most")}) {
     const ScriptEnd rewards = check(fmt::format("--preset {}", name));
     EXPECT_EQ(rewards.code, 0) << rewards.out;

@@ -77,7 +77,7 @@ TEST(RunRollouts, WithoutRewardsThereIsNoBest) {
                     begin + R"("text": "a", "logprobs": [-1]})" + "\n" + begin +
                         R"("text": "b", "logprobs": [-1, -2]})" + "\n");
   const NotableRollouts plain = notable_rollouts(folder.path(), 5, 1);
-  EXPECT_FALSE(plain.damage);
+  EXPECT_FALSE(plain.damage) << plain.damage->sentence();
   ASSERT_EQ(plain.rows.size(), 1u);
   EXPECT_EQ(plain.rows[0]["shown_as"], "longest");
   EXPECT_EQ(plain.rows[0]["text"], "b");
