@@ -73,7 +73,7 @@ def main():
         found = measure(options, level)
         groups = list(dict.fromkeys(group for row in found.values() for group in row))
         tokens = sum(distance.tokens for row in found.values() for distance in row.values())
-        print(f"\nlevel {level or 'of this CPU'}, {tokens} log-probabilities with other bits:\n")
+        print(f"\nlevel {level or 'of this CPU'}, of {tokens} log-probabilities those with other bits:\n")
         print("| | " + " | ".join(groups) + " |")
         print("|---" * (len(groups) + 1) + "|")
         for tuned, row in found.items():
