@@ -48,7 +48,11 @@ def measure(options, level):
         environment["CONVOY_CPU_LEVEL"] = level
     with tempfile.TemporaryDirectory() as folder:
         report = os.path.join(folder, "report.json")
-        command = [options.tests, f"--gtest_filter={options.filter}", f"--gtest_output=json:{report}"]
+        command = [
+            options.tests,
+            f"--gtest_filter={options.filter}",
+            f"--gtest_output=json:{report}",
+        ]
         # A failed comparison is a row of the table.
         subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
         with open(report, encoding="utf-8") as file:
@@ -73,7 +77,9 @@ def main():
         found = measure(options, level)
         groups = list(dict.fromkeys(group for row in found.values() for group in row))
         tokens = sum(distance.tokens for row in found.values() for distance in row.values())
-        print(f"\nlevel {level or 'of this CPU'}, of {tokens} log-probabilities those with other bits:\n")
+        print(
+            f"\nlevel {level or 'of this CPU'}, of {tokens} log-probabilities those with other bits:\n"
+        )
         print("| | " + " | ".join(groups) + " |")
         print("|---" * (len(groups) + 1) + "|")
         for tuned, row in found.items():

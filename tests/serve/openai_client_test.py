@@ -342,9 +342,7 @@ class OneServer(unittest.TestCase):
             self.assertEqual(found.top_logprobs[len(ids) :], plain.logprobs.top_logprobs)
         bare = self.complete(prompt=prompt, max_tokens=0, logprobs=5, echo=True)
         self.assertEqual((bare.choices[0].text, bare.usage.completion_tokens), (prompt, 0))
-        self.assertEqual(
-            bare.choices[0].logprobs.token_logprobs, found.token_logprobs[: len(ids)]
-        )
+        self.assertEqual(bare.choices[0].logprobs.token_logprobs, found.token_logprobs[: len(ids)])
         silent = self.complete(prompt=prompt, max_tokens=3, echo=True).choices[0]
         self.assertEqual((silent.text, silent.logprobs), (choice.text, None))
 

@@ -64,7 +64,9 @@ def make_texts():
 def sparse_loss(top_k):
     """TRL's divergence over the teacher's top_k tokens and their tail, in place of its dense one."""
 
-    def loss(student, teacher, student_head, teacher_head, mask, beta, num_items_in_batch, **options):
+    def loss(
+        student, teacher, student_head, teacher_head, mask, beta, num_items_in_batch, **options
+    ):
         temperature = options["temperature"]
         valid = mask.reshape(-1) != 0
         student = student.reshape(-1, student.size(-1))[valid] @ student_head.T / temperature
