@@ -11,6 +11,8 @@
 #   ranks     two ranks train as one does (two GPUs are needed)
 #   har       activity recognition trains as on the CPU; two replicas in threads (dp)
 #             as two ranks (ddp; two GPUs are needed)
+#   rewards   learning from rewards draws and trains; how far the log-probabilities of engine and
+#             trainer are apart
 #   sweep     the sweeps' kernels give the bits of the CPU
 #   predict   the predictions of `convoy bench predict` beside what it measures on this GPU; more
 #             than a fifth apart fails
@@ -47,7 +49,7 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 [ "$devices" = cuda ] || [ "$devices" = cpu ] || wrong "--devices is cuda or cpu, not $devices"
-[ ${#parts[@]} -gt 0 ] || parts=(launcher ops parity ranks har sweep predict bench)
+[ ${#parts[@]} -gt 0 ] || parts=(launcher ops parity ranks har rewards sweep predict bench)
 [ ${#geometries[@]} -gt 0 ] || geometries=(qwen05b qwen15b qwen7b)
 
 if [ -d "$here/bin" ]; then  # the archive
@@ -188,6 +190,21 @@ sweep_on() {
     timeout 600 "$convoy" sweep "$workload" --num-seeds 2 $flags --devices "$1" \
       --store "$store" --results-dir "$output" >>"$log" 2>&1 && "$convoy" sweep export --store "$store" --format wide || return 1
   done
+}
+
+# figure NAME: the last value of a figure of the steps of the run `rewards`.
+figure() { sed -n "s|.*\"$1\":\([-0-9.e]*\).*|\1|p" "$output/rewards/events.jsonl" | tail -n 1; }
+
+# Engine and trainer are one program over one copy of the weights. On CPUs their log-probabilities
+# are equal to the bit; on GPUs the kernels differ, and importance weights correct for it.
+check_rewards() {
+  rm -rf "$output/rewards"
+  if ! (cd "$sources" && timeout 300 "$convoy" train examples/sums/grpo.yaml --devices "$devices" --ranks 1 --run-dir "$output/rewards" \
+    train.steps=3 train.eval_strategy=no train.save_strategy=no) >"$output/rewards.log" 2>&1; then
+    failure rewards "$(first_error rewards)"
+    return
+  fi
+  say "rewards: engine and trainer are $(figure kl_engine_trainer) apart (k3), log-probabilities differ by $(figure logprob_difference), importance weights are $(figure sampling/importance_sampling_ratio/mean)"
 }
 
 check_sweep() {
@@ -368,7 +385,7 @@ check_bench() {
 "$convoy" --version
 for part in "${parts[@]}"; do
   case "$part" in
-    launcher | ops | parity | ranks | har | sweep | predict | bench) "check_$part" ;;
+    launcher | ops | parity | ranks | har | rewards | sweep | predict | bench) "check_$part" ;;
     *) wrong "there is no part $part" ;;
   esac
 done

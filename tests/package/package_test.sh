@@ -55,9 +55,9 @@ expect_no_gpu "there is no NVIDIA driver"
 # The checks for machines with a GPU also run on CPUs. A twelfth of their tests runs here, because
 # the ctest entries `kernels` and `parity` run all of them.
 GTEST_TOTAL_SHARDS=12 GTEST_SHARD_INDEX=0 \
-  "$root/checks/gpu_check.sh" --devices cpu --part launcher --part ops --part parity --part ranks --part har --part sweep --output checked >checked.txt ||
+  "$root/checks/gpu_check.sh" --devices cpu --part launcher --part ops --part parity --part ranks --part har --part rewards --part sweep --output checked >checked.txt ||
   fail "gpu_check: $(cat checked.txt)"
-for line in 'launcher: a rank on each of 2 devices' 'ranks: two reach the loss' 'har: the loss is .* by ddp' 'sweep: the results of the CPU, to the bit'; do
+for line in 'launcher: a rank on each of 2 devices' 'ranks: two reach the loss' 'har: the loss is .* by ddp' 'rewards: engine and trainer are 0\.0\? apart' 'sweep: the results of the CPU, to the bit'; do
   grep -q "^$line" checked.txt || fail "gpu_check printed: $(cat checked.txt)"
 done
 [ "$(grep -cE '^(ops|parity): [1-9][0-9]* tests passed$' checked.txt)" -eq 2 ] || fail "gpu_check printed: $(cat checked.txt)"
