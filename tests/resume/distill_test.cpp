@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convoy/core/telemetry/logs/event_log.h"
+#include "files/run_script.h"
 #include "resume/rollout_runs.h"
 
 namespace convoy::testing {
@@ -151,6 +152,16 @@ TEST(DistillTeachers, ThatAreNotThereAreNamed) {
       fixture.run("run", distill_settings(fixture, fixture.run_folder("nowhere"), {"--dry-run"}));
   EXPECT_NE(ended.status, 0);
   EXPECT_NE(ended.errors.find("distill.teacher"), std::string::npos) << ended.errors;
+}
+
+TEST(DistillEvaluations, AreOfTheTrainingAlone) {
+  const fs::path source = std::getenv("CONVOY_SOURCE_DIR");
+  const ScriptEnd ended = run_command(
+      fmt::format("{}/convoy eval {} --model {} --limit 2 2>&1", std::getenv("CONVOY_BIN_DIR"),
+                  (source / "examples/sums/distill.yaml").string(), tally().string()));
+  EXPECT_EQ(ended.code, 2) << ended.out;
+  EXPECT_NE(ended.out.find("eval does not ask the teacher of task distill"), std::string::npos)
+      << ended.out;
 }
 
 }  // namespace

@@ -97,6 +97,13 @@ int eval_command(const Arguments& arguments) {
                                     "measures rewards",
                                     settings.task),
                         {.key = "--generate", .hint = "leave --generate out"});
+    if (settings.task_facts().has_teacher)
+      throw ConfigError(
+          fmt::format("eval does not ask the teacher of task {}", settings.task),
+          {.key = "task",
+           .hint =
+               "the training's own evaluations (data.val_path) measure the divergence; task=sft "
+               "and --data with rows of answers measure answers"});
     if (settings.task_facts().data == settings::TaskData::Windows)
       throw ConfigError("eval applies only to language models, found task classify",
                         {.key = "task",

@@ -63,6 +63,7 @@ class PolicyCheck {
     check_draws();
     check_reference();
     check_clip();
+    check_importance();
   }
 
   // Checks what does not depend on the loss.
@@ -137,6 +138,15 @@ class PolicyCheck {
     if (rollout.samples < 2)
       refuse("rollout.samples", "a text is compared with others of its problem, found 1",
              "2 at least");
+  }
+
+  void check_importance() const {
+    const double cap = settings_.policy.importance_cap;
+    if (cap > 0 && cap < 1)
+      refuse("policy.importance_cap",
+             fmt::format("{:g} would lower the weights of tokens that engine and trainer agree on",
+                         cap),
+             "1 or more, or 0 for none");
   }
 
   void check_clip() const {

@@ -39,11 +39,14 @@ TEST(PolicySettings, GrpoRefusesWhatItWouldIgnoreByName) {
            {"data.unread_columns=error", "data.unread_columns: task grpo"},
            {"data.empty_answers=learn", "data.empty_answers: task grpo"},
            {"policy.reference=start", "policy.reference: task grpo"},
+           {"policy.importance_cap=0.5", "policy.importance_cap: task grpo"},
            {"reward=[]", "nothing says which texts are good"},
            {"reward=[{kind: anser}]", "answer"},
            {"rejection.samples=3", "rejection.samples applies only to task rejection"},
            {"preference.beta=0.3", "preference.beta applies only to task"}})
     EXPECT_NE(refused({given}).find(said), std::string::npos) << given << ": " << refused({given});
+  for (const char* const cap : {"policy.importance_cap=0", "policy.importance_cap=1"})
+    EXPECT_EQ(refused({cap}), "");
   for (const char* const mode : {"tuning.mode=full", "tuning.mode=lora"})
     EXPECT_EQ(refused({mode, "policy.kl_beta=0.1"}), "");
   EXPECT_NE(

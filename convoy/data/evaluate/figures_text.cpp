@@ -8,7 +8,7 @@ namespace convoy::evaluate {
 std::string figures_text(const nlohmann::json& figures) {
   std::string text;
   for (const auto& [name, value] : figures.items())
-    text += fmt::format("{:<22}{}\n", name, value.dump());
+    text += fmt::format("{:<21} {}\n", name, value.dump());
   return text;
 }
 

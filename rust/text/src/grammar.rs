@@ -120,6 +120,33 @@ const MAPS: [&str; 5] = ["properties", "patternProperties", "$defs", "definition
 /// Keywords whose values are data.
 const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 
+/// Patterns that one text may have to match together: the work to compile them doubles with each.
+const MOST_PATTERNS: usize = 8;
+
+fn count_patterns(schema: &Value) -> usize {
+    match schema {
+        Value::Array(list) => list.iter().map(count_patterns).sum(),
+        Value::Object(map) => {
+            map.values().map(count_patterns).sum::<usize>()
+                + usize::from(map.get("pattern").is_some_and(Value::is_string))
+        }
+        _ => 0,
+    }
+}
+
+/// llguidance reads numbers as f64, which would write another number than the schema's.
+fn check_numbers(value: &Value) -> Result<(), String> {
+    const LARGEST: f64 = 9007199254740992.0;
+    match value {
+        Value::Array(list) => list.iter().try_for_each(check_numbers),
+        Value::Object(map) => map.values().try_for_each(check_numbers),
+        Value::Number(number) if number.as_f64().is_some_and(|found| found.abs() >= LARGEST) => {
+            Err(format!("the number {number} is not covered: only numbers between -2^53 and 2^53 are"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Refuses what llguidance passes over: keywords that its draft does not know, options of its own,
 /// and a count of properties that one key written twice would reach.
 fn check_keywords(schema: &Value) -> Result<(), String> {
@@ -137,6 +164,9 @@ fn check_keywords(schema: &Value) -> Result<(), String> {
     map.iter().try_for_each(|(key, value)| match key.as_str() {
         "x-guidance" | "dependencies" | "$recursiveRef" | "extends" | "disallow" | "divisibleBy" => {
             Err(format!("the keyword `{key}` is not covered"))
+        }
+        "allOf" if count_patterns(value) > MOST_PATTERNS => {
+            Err(format!("`allOf` with more than {MOST_PATTERNS} patterns is not covered"))
         }
         name if DATA.contains(&name) => Ok(()),
         name if MAPS.contains(&name) => match value {
@@ -167,6 +197,7 @@ fn schema_of(source: &str) -> Result<Value, String> {
     if schema == Value::Bool(true) {
         schema = json!({});
     }
+    check_numbers(&schema)?;
     check_keywords(&schema)?;
     let Some(map) = schema.as_object_mut() else {
         return Err("the schema must be an object".to_string());
@@ -390,12 +421,17 @@ mod tests {
             (r#"{"properties": {"a": {"$id": "b"}}}"#, "the keyword `$id` is not covered within a schema"),
             (r#"{"$ref": "https://example.com/a.json"}"#, "`https://example.com/a.json`"),
             (r#"{"type": "objekt"}"#, "objekt"),
+            (r#"{"const": 9007199254740993}"#, "the number 9007199254740993 is not covered"),
+            (r#"{"enum": [{"a": -12345678901234567890123}]}"#, "is not covered: only numbers between"),
             (r#"{"a": "#, "the schema is not JSON"),
             ("[]", "the schema must be an object"),
         ] {
             let error = schema(source).err().unwrap_or_default();
             assert!(error.contains(words), "{source}: {error}");
         }
+        let pattern = r#"{"pattern": "a.{20}b"}"#;
+        let patterns = format!(r#"{{"type": "string", "allOf": [{}]}}"#, [pattern; 9].join(","));
+        assert!(schema(&patterns).err().unwrap_or_default().contains("more than 8 patterns"));
         // Names of properties and data are no keywords.
         for source in [
             r#"{"properties": {"dependencies": {"type": "string"}, "x-guidance": {}}}"#,

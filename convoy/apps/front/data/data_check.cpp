@@ -48,6 +48,35 @@ Benchmark read_benchmark(const std::string& name, const settings::DataCheckFlags
   return benchmark;
 }
 
+// Each name is a benchmark of its own: texts that two of them have are no instructions.
+std::vector<std::string> benchmark_names(const settings::DataCheckFlags& flags) {
+  std::vector<std::string> names;
+  for (const std::string& list : flags.against.names)
+    for (std::string& name : data::listed_names(list)) {
+      if (name.empty())
+        throw ConfigError(fmt::format("`{}` has an empty name", list),
+                          {.key = "--against", .hint = "write the names with one comma between"});
+      names.push_back(std::move(name));
+    }
+  return names;
+}
+
+// Throws ConfigError when an output would take the place of a benchmark or of the other output.
+void check_outputs(const settings::DataCheckFlags& flags, const std::vector<std::string>& names) {
+  std::error_code ignored;
+  if (!flags.report.empty() && !flags.output.empty() &&
+      std::filesystem::weakly_canonical(flags.report, ignored) ==
+          std::filesystem::weakly_canonical(flags.output, ignored))
+    throw ConfigError("the report and the kept rows would be one file",
+                      {.file = flags.report, .key = "--report", .hint = "name another file"});
+  for (const std::string& name : names) {
+    settings::DataInputFlags input = flags;
+    input.data = name;
+    for (const std::string& output : {flags.output, flags.report})
+      if (!output.empty()) require_output(output, row_pass_of(input), flags.force);
+  }
+}
+
 struct FoundRow {
   data::Row row;
   std::string benchmark = {};
@@ -120,15 +149,17 @@ int data_check(Context& context, const std::vector<std::string>& arguments) {
   if (flags.against.names.empty())
     throw ConfigError("no benchmark given", {.key = "--against", .hint = "--against test.jsonl"});
   const data::RowPass pass = row_pass_of(flags);
+  const std::vector<std::string> names = benchmark_names(flags);
+  check_outputs(flags, names);
+  std::vector<Benchmark> benchmarks;
+  for (const std::string& name : names)
+    benchmarks.push_back(read_benchmark(name, flags, context.log()));
   std::optional<data::ShardedRowsWriter> kept;
   if (!flags.output.empty()) {
     require_output(flags.output, pass, flags.force);
     kept.emplace(flags.output, 0);
   }
   FoundRows found(context, flags, pass);
-  std::vector<Benchmark> benchmarks;
-  for (const std::string& name : flags.against.names)
-    benchmarks.push_back(read_benchmark(name, flags, context.log()));
   int64_t rows_written = 0;
   const data::PassReport read = data::for_each_row<FoundRow>(
       pass, [&](const data::Row& row) { return look(row, benchmarks); },
@@ -141,7 +172,7 @@ int data_check(Context& context, const std::vector<std::string>& arguments) {
   const int64_t count = found.finish();
   const std::string sentence =
       fmt::format("{} of {} {} a text of {}", count, counted(read.rows_read, "row"),
-                  count == 1 ? "has" : "have", fmt::join(flags.against.names, ", "));
+                  count == 1 ? "has" : "have", fmt::join(names, ", "));
   if (kept) {
     conclude(context,
              {.action = "check",

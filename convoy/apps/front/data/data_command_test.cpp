@@ -77,6 +77,12 @@ TEST_F(DataCommand, CheckFindsABenchmarkInRows) {
   const std::string report = read_file((folder_.path() / "found.jsonl").string());
   EXPECT_TRUE(report.starts_with(R"({"row":1,)")) << report;
   EXPECT_EQ(data("check clean.jsonl --against benchmark.jsonl").code, 0);
+  // Each benchmark counts alone, and none is overwritten.
+  EXPECT_EQ(data("check train.jsonl --against benchmark.jsonl,benchmark.jsonl").code, 10);
+  EXPECT_EQ(data("check train.jsonl benchmark.jsonl --against benchmark.jsonl --force").code, 2);
+  EXPECT_EQ(data("check train.jsonl both.jsonl --report both.jsonl --against benchmark.jsonl").code,
+            2);
+  EXPECT_EQ(data("check train.jsonl --against benchmark.jsonl,").code, 2);
   EXPECT_EQ(data("check train.jsonl").code, 2);
   EXPECT_EQ(data("check train.jsonl --against benchmark.jsonl --schema text").code, 2);
 }

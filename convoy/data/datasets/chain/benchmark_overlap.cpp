@@ -17,12 +17,27 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kMostRowsOfARun = 10;
 constexpr size_t kShownBytes = 120;
 
-// The words of the text in lower case, with one space between them, so that shingles() finds them.
+// Whether a character is punctuation that is not ASCII: of Latin-1 (U+0080 to U+00BF), general
+// (U+2000 to U+206F), of Chinese and Japanese (U+3000 to U+303F).
+bool is_wide_punctuation(std::string_view at) {
+  return at.starts_with("\xC2") || at.starts_with("\xE2\x80") || at.starts_with("\xE2\x81") ||
+         at.starts_with("\xE3\x80");
+}
+
+// The words of the text in lower case, with spaces between them, so that shingles() finds them.
 std::string words_alone(std::string_view text) {
   // Characters from U+3000 on have at least three bytes, the first of which is 0xE3 or more.
   constexpr auto kFirstWordlike = static_cast<unsigned char>(0xE3);
+  const std::string normal = normalised_text(text);
   std::string words;
-  for (const char character : normalised_text(text)) {
+  for (size_t at = 0; at < normal.size(); ++at) {
+    if (const std::string_view rest = std::string_view(normal).substr(at);
+        is_wide_punctuation(rest)) {
+      words += ' ';
+      at += rest.front() == '\xC2' ? 1 : 2;
+      continue;
+    }
+    const char character = normal[at];
     const auto byte = static_cast<unsigned char>(character);
     const bool is_letter =
         byte >= 0x80 || (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9');

@@ -31,6 +31,14 @@ TEST(BenchmarkIndex, FindsATextWithinAnyTextOfARow) {
   EXPECT_EQ(index.rows_without_text(), 1);
 }
 
+TEST(BenchmarkIndex, PunctuationDoesNotCount) {
+  const BenchmarkIndex index =
+      index_of({{{"text", "the quick brown fox jumps over the lazy dog"}}});
+  for (const char* text : {"\u201cThe quick, brown fox\u201d jumps\u2014over the lazy dog\u2026",
+                           "the-quick_brown/fox\u00a0jumps\u200bover \u00abthe lazy dog\u00bb"})
+    EXPECT_TRUE(index.find({{"text", text}})) << text;
+}
+
 TEST(BenchmarkIndex, CountsTheShareOfATextsRuns) {
   const BenchmarkIndex index = index_of({kQuestion});  // 11 words: 4 runs of 8
   EXPECT_FALSE(index.find({{"text", "Zoe has 10 stickers and loses 3 of"}}));

@@ -40,9 +40,7 @@ void check_row(const SamplingRow& row, int64_t num_ids) {
 SamplingTables make_sampling_tables(std::span<const SamplingRow> rows, int64_t num_ids,
                                     device::Upload& upload) {
   for (const SamplingRow& row : rows) check_row(row, num_ids);
-  SamplingTables tables = sampler_ops(upload.device()).make_tables(rows, num_ids, upload);
-  if (!upload.device().is_cpu()) add_allowed_tables(rows, upload, tables);
-  return tables;
+  return sampler_ops(upload.device()).make_tables(rows, num_ids, upload);
 }
 
 PickedTokens pick_tokens(const at::Tensor& logits_RV, int64_t num_ids,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "convoy/model/kernels/sampler/allowed_logits.h"
 #include "convoy/model/kernels/sampler/likeliest_ids.h"
 #include "convoy/model/kernels/sampler/penalised_logits.h"
 #include "convoy/model/kernels/sampler/sampler_ops.h"
@@ -31,6 +32,7 @@ SamplingTables make_aten_tables(std::span<const SamplingRow> rows, int64_t num_i
   }
   SamplingTables tables = penalty_tables(rows, num_ids, upload);
   add_likeliest_tables(rows, upload, tables);
+  add_allowed_tables(rows, upload, tables);
   tables.rules = upload.add(values).view({-1, kRules});
   return tables;
 }
