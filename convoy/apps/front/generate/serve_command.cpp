@@ -44,7 +44,7 @@ bool load(serving::EngineGroup& engines, processes::SignalStream& signals) {
     engines.turn(kTurn, signals.descriptor());
     if (signals.asked_to_stop()) return false;
   }
-  // What the engines said before they were ready lies in their pipes: it is printed before the
+  // Prints what the engines said before they were ready, which lies in their pipes, before the
   // address.
   engines.turn(std::chrono::milliseconds(0), signals.descriptor());
   return true;

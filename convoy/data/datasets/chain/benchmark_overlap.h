@@ -28,8 +28,8 @@ struct Overlap {
 
 // The texts of a benchmark's rows, by their runs of words. A text is any string within a row. Words
 // are letters and digits; the case of ASCII letters and punctuation do not count, and a Chinese or
-// Japanese character is a word. Left out are texts with fewer words than a run has, texts that several rows have (such as
-// instructions), and runs that more than 10 rows have.
+// Japanese character is a word. Left out are texts with fewer words than a run has, texts that
+// several rows have (such as instructions), and runs that more than 10 rows have.
 class BenchmarkIndex {
  public:
   explicit BenchmarkIndex(OverlapConfig config) : config_(config) {}
