@@ -258,6 +258,12 @@ int64_t Client::send(Request request, OnEnd on_end) {
   return thread_->send(std::move(request), std::move(on_end));
 }
 
+std::future<RequestResult> Client::ask(Request request) {
+  const auto ended = std::make_shared<std::promise<RequestResult>>();
+  send(std::move(request), [ended](RequestResult result) { ended->set_value(std::move(result)); });
+  return ended->get_future();
+}
+
 void Client::cancel(int64_t number) { thread_->cancel(number); }
 
 }  // namespace convoy::http

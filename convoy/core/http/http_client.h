@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,6 +73,8 @@ class Client {
   // Async. Thread-safe. `on_end` is called once, on the client's thread; it must not block and must
   // not throw. Returns the number of the request.
   int64_t send(Request request, OnEnd on_end);
+  // Async. Thread-safe. As send(), for a caller that waits for the result.
+  std::future<RequestResult> ask(Request request);
   // Thread-safe. Closes the connection of the request. `on_end` is not called, unless its call has
   // already begun.
   void cancel(int64_t number);

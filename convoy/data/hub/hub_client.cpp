@@ -168,10 +168,7 @@ http::Answer HubClient::send_hop(http::Request hop) {
   if (!settings_.token.empty() && same_origin(url, settings_.endpoint))
     hop.headers.push_back("Authorization: Bearer " + settings_.token);
   hop.must_end = stop_;
-  const auto ended = std::make_shared<std::promise<http::RequestResult>>();
-  http_.send(std::move(hop),
-             [ended](http::RequestResult result) { ended->set_value(std::move(result)); });
-  http::RequestResult result = ended->get_future().get();
+  http::RequestResult result = http_.ask(std::move(hop)).get();
   if (result.failure) std::rethrow_exception(result.failure);
   if (stop_()) throw StopRequest("stopped on request");
   if (result.end == http::RequestEnd::Whole) return std::move(result.answer);

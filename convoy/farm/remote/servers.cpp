@@ -165,12 +165,8 @@ void refuse_answer(const Servers& servers, const std::string& address, const htt
 
 void look_at_servers(const Servers& servers, http::Client& client, const Log& log) {
   std::vector<std::future<http::RequestResult>> results;
-  for (const std::string& address : servers.addresses) {
-    const auto ended = std::make_shared<std::promise<http::RequestResult>>();
-    results.push_back(ended->get_future());
-    client.send({.url = address + "/models", .headers = servers.headers()},
-                [ended](http::RequestResult result) { ended->set_value(std::move(result)); });
-  }
+  for (const std::string& address : servers.addresses)
+    results.push_back(client.ask({.url = address + "/models", .headers = servers.headers()}));
   std::string problems;
   size_t silent = 0;
   for (size_t server = 0; server < results.size(); ++server) {

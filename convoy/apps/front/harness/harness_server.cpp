@@ -6,12 +6,13 @@
 #include <signal.h>
 
 #include <chrono>
-#include <future>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/http/http_client.h"
+#include "convoy/machine/processes/process_pool.h"
 
 namespace convoy::apps {
 namespace {
@@ -29,26 +30,21 @@ std::string listening_url(const std::string& log) {
   return end == std::string::npos ? "" : log.substr(begin, end - begin);
 }
 
-// The last line of a command that failed tells the error as JSON.
-[[noreturn]] void throw_error_of(const std::string& log, const std::filesystem::path& log_file) {
-  const size_t at = log.rfind("{\"code\"");
-  const auto line = nlohmann::json::parse(at == std::string::npos ? "" : log.substr(at), nullptr,
-                                          /*allow_exceptions=*/false);
-  if (!line.is_object())
-    throw StateError("the server of the model ended before it listened",
-                     {.file = log_file.string(), .hint = "read its messages in that file"});
-  throw Error(static_cast<ExitCode>(line.value("code", 70)), line.value("kind", "bug"),
-              line.value("message", ""),
-              {.file = line.value("file", ""), .hint = line.value("hint", "")});
+[[noreturn]] void throw_error_of(const processes::ChildEnd& end, const std::string& log,
+                                 const std::filesystem::path& log_file) {
+  processes::ProcessDeath death;
+  death.exit_code = end.exit_code;
+  death.signal = end.signal;
+  death.stderr_tail = log;
+  if (const std::optional<Error> error = processes::own_error(death)) throw *error;
+  throw StateError("the server of the model ended before it listened",
+                   {.file = log_file.string(), .hint = "read its messages in that file"});
 }
 
 std::string fetched(const std::string& url) {
   const http::CurlLibrary curl;
   http::Client client(curl, {});
-  std::promise<http::RequestResult> ended;
-  client.send({.url = url},
-              [&ended](http::RequestResult result) { ended.set_value(std::move(result)); });
-  http::RequestResult result = ended.get_future().get();
+  http::RequestResult result = client.ask({.url = url}).get();
   if (result.end != http::RequestEnd::Whole || result.answer.status != 200)
     throw StateError(fmt::format("{} gave no answer: {}", url, result.why));
   return std::move(result.answer.body);
@@ -71,7 +67,8 @@ HarnessServer::HarnessServer(const std::filesystem::path& program,
     const bool ended = processes::ends_within(process_, kLookAgain);
     const std::string said = read_file(log_file.string());
     url_ = listening_url(said);
-    if (url_.empty() && ended) throw_error_of(said, log_file);
+    if (url_.empty() && ended)
+      throw_error_of(processes::wait_for_child(process_.pid), said, log_file);
   }
 }
 
