@@ -322,12 +322,23 @@ struct DataStatsFlags : DataInputFlags, DataTokenFlags {
   }
 };
 
-struct DataValidateFlags : DataInputFlags, DataTokenFlags {
-  std::string config;
-  std::string empty_answers = "skip";
+// Rows that a check reports.
+struct DataReportFlags {
   std::string report;
   bool force = false;
   int64_t show = 20;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("report", report, "file for one row per reported row: its place, and why");
+    visit("force", force, kForceOutputHelp);
+    visit("show", show, "reported rows that are printed").at_least(0);
+  }
+};
+
+struct DataValidateFlags : DataInputFlags, DataTokenFlags, DataReportFlags {
+  std::string config;
+  std::string empty_answers = "skip";
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -340,20 +351,15 @@ struct DataValidateFlags : DataInputFlags, DataTokenFlags {
           "answers without text, as data.empty_answers: skip = counted, as training drops them; "
           "learn = as others; error = bad rows")
         .one_of({"skip", "learn", "error"});
-    visit("report", report, "file for one row per bad row: line, column, reason");
-    visit("force", force, kForceOutputHelp);
-    visit("show", show, "bad rows that are printed").at_least(0);
+    DataReportFlags::fields(visit);
   }
 };
 
-struct DataCheckFlags : DataInputFlags {
+struct DataCheckFlags : DataInputFlags, DataReportFlags {
   config::NameList against;
   int64_t ngram_words = 8;
   double share = 0.5;
   std::string output;
-  std::string report;
-  bool force = false;
-  int64_t show = 20;
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -368,9 +374,7 @@ struct DataCheckFlags : DataInputFlags {
     visit("output", output, "file for the rows without a benchmark's text; empty = only look")
         .alias("out")
         .alias("o");
-    visit("report", report, "file for one row per found row: which benchmark row it has");
-    visit("force", force, kForceOutputHelp);
-    visit("show", show, "found rows that are printed").at_least(0);
+    DataReportFlags::fields(visit);
   }
 };
 

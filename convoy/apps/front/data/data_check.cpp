@@ -3,12 +3,11 @@
 // `convoy data check`: looks for a benchmark's texts in rows to learn from.
 #include <fmt/format.h>
 
-#include <cstdio>
-#include <memory>
 #include <optional>
 #include <utility>
 
 #include "convoy/apps/front/data/data_rows.h"
+#include "convoy/apps/front/data/reported_rows.h"
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/data/datasets/chain/benchmark_overlap.h"
@@ -104,40 +103,11 @@ Json json_of(const FoundRow& found) {
           {"text", found.overlap->text}};
 }
 
-// Prints the first found rows, and writes all of them to the report.
-class FoundRows {
- public:
-  FoundRows(const Context& context, const settings::DataCheckFlags& flags,
-            const data::RowPass& pass)
-      : is_json_(context.common.json), most_shown_(flags.show) {
-    if (flags.report.empty()) return;
-    require_output(flags.report, pass, flags.force);
-    writer_ = data::create_rows(flags.report);
-  }
-
-  void add(const FoundRow& found) {
-    const Json json = json_of(found);
-    if (writer_) writer_->write(json);
-    if (count_++ >= most_shown_) return;
-    if (is_json_)
-      fmt::print("{}\n", json.dump());
-    else
-      fmt::print("{}:{}: {:.0f} % of row {} of {}: {}\n", found.row.file, found.row.line,
-                 100 * found.overlap->share, found.overlap->benchmark_row + 1, found.benchmark,
-                 data::normalised_text(found.overlap->text));
-  }
-  int64_t finish() {
-    if (writer_) writer_->finish();
-    std::fflush(stdout);
-    return count_;
-  }
-
- private:
-  bool is_json_;
-  int64_t most_shown_;
-  int64_t count_ = 0;
-  std::unique_ptr<data::RowWriter> writer_;
-};
+std::string text_of(const FoundRow& found) {
+  return fmt::format("{}:{}: {:.0f} % of row {} of {}: {}", found.row.file, found.row.line,
+                     100 * found.overlap->share, found.overlap->benchmark_row + 1, found.benchmark,
+                     data::normalised_text(found.overlap->text));
+}
 
 }  // namespace
 
@@ -159,12 +129,12 @@ int data_check(Context& context, const std::vector<std::string>& arguments) {
     require_output(flags.output, pass, flags.force);
     kept.emplace(flags.output, 0);
   }
-  FoundRows found(context, flags, pass);
+  ReportedRows found(context, flags, {pass});
   int64_t rows_written = 0;
   const data::PassReport read = data::for_each_row<FoundRow>(
       pass, [&](const data::Row& row) { return look(row, benchmarks); },
       [&](const FoundRow& looked) {
-        if (looked.overlap) return found.add(looked);
+        if (looked.overlap) return found.add(json_of(looked), text_of(looked));
         if (kept) kept->write(looked.row.value);
         ++rows_written;
       });

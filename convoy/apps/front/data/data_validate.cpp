@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "convoy/apps/front/data/data_rows.h"
+#include "convoy/apps/front/data/reported_rows.h"
 #include "convoy/apps/front/data/row_tokens.h"
 #include "convoy/apps/front/train/train_config.h"
 #include "convoy/apps/front/train/train_inputs.h"
@@ -39,45 +39,10 @@ Json fault_json(const data::RowFault& fault) {
           {"reason", fault.reason}};
 }
 
-// Prints the first bad rows, and writes all of them to the report.
-class FaultList {
- public:
-  FaultList(const Context& context, const settings::DataValidateFlags& flags,
-            const std::vector<data::RowPass>& passes)
-      : context_(context), most_shown_(flags.show), report_(flags.report) {
-    if (report_.empty()) return;
-    for (const data::RowPass& pass : passes) require_output(report_, pass, flags.force);
-    writer_ = data::create_rows(report_);
-  }
-
-  void add(const data::RowFault& fault) {
-    if (writer_) writer_->write(fault_json(fault));
-    if (shown_++ >= most_shown_) return;
-    if (context_.common.json)
-      fmt::print("{}\n", fault_json(fault).dump(-1, ' ', false, Json::error_handler_t::replace));
-    else
-      fmt::print("{}: {}{}\n", place_text(fault), fault.reason,
-                 fault.hint.empty() ? "" : fmt::format(" ({})", fault.hint));
-  }
-
-  // Throws DataError when there was a bad row.
-  void finish(const std::string& name, int64_t rows, const std::string& cut) {
-    if (writer_) writer_->finish();
-    std::fflush(stdout);
-    if (shown_ > 0)
-      throw DataError(fmt::format("{} of {} bad{}", shown_, counted(rows, "row"), cut),
-                      {.file = name,
-                       .hint = report_.empty() ? "--report FILE lists them all"
-                                               : fmt::format("listed in {}", report_)});
-  }
-
- private:
-  const Context& context_;
-  int64_t most_shown_;
-  std::string report_;
-  int64_t shown_ = 0;
-  std::unique_ptr<data::RowWriter> writer_;
-};
+std::string text_of(const data::RowFault& fault) {
+  return fmt::format("{}: {}{}", place_text(fault), fault.reason,
+                     fault.hint.empty() ? "" : fmt::format(" ({})", fault.hint));
+}
 
 std::string cut_text(const data::RowCheckReport& report, const data::RowCheck& check) {
   if (report.rows_cut == 0) return "";
@@ -102,13 +67,14 @@ void validate(const Context& context, const settings::DataValidateFlags& flags,
               const std::vector<CheckedSet>& sets) {
   std::vector<data::RowPass> passes;
   for (const CheckedSet& set : sets) passes.push_back(set.pass);
-  FaultList faults(context, flags, passes);
+  ReportedRows faults(context, flags, passes);
   int64_t rows = 0;
   std::string names;
   std::string cut;
   for (const auto& [pass, check] : sets) {
     const data::RowCheckReport report = data::check_rows(
-        pass.dataset, check, [&](const data::RowFault& fault) { faults.add(fault); });
+        pass.dataset, check,
+        [&](const data::RowFault& fault) { faults.add(fault_json(fault), text_of(fault)); });
     if (context.common.json)
       fmt::print("{}\n", Json({{"rows", report.rows},
                                {"rows_bad", report.faults},
@@ -141,7 +107,11 @@ void validate(const Context& context, const settings::DataValidateFlags& flags,
     names += (names.empty() ? "" : ", ") + pass.dataset.name;
     cut += cut_text(report, check);
   }
-  faults.finish(names, rows, cut);
+  if (const int64_t bad = faults.finish(); bad > 0)
+    throw DataError(fmt::format("{} of {} bad{}", bad, counted(rows, "row"), cut),
+                    {.file = names,
+                     .hint = flags.report.empty() ? "--report FILE lists them all"
+                                                  : fmt::format("listed in {}", flags.report)});
 }
 
 // The data sets of a run, each with the run's settings for it.
