@@ -120,7 +120,7 @@ std::vector<double> DistillObjective::losses_of(const std::vector<Rollout>& text
     const int64_t end = std::min(first + options_.eval_texts, std::ssize(texts));
     std::vector<data::EncodedRow> rows;
     for (int64_t text = first; text < end; ++text)
-      rows.push_back(encoded(texts[static_cast<size_t>(text)]));
+      rows.push_back(row_of(texts[static_cast<size_t>(text)]));
     std::vector<int64_t> all(rows.size());
     std::iota(all.begin(), all.end(), int64_t{0});
     const LabelledBatch batch =

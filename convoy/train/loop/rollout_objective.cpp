@@ -49,13 +49,6 @@ PassOptions RolloutObjective::without_noise(const PassOptions& options) {
   return exact;
 }
 
-data::EncodedRow RolloutObjective::encoded(const Rollout& rollout) {
-  data::EncodedRow row{.ids = rollout.ids,
-                       .supervised = std::vector<uint8_t>(rollout.ids.size(), 1)};
-  std::fill_n(row.supervised.begin(), rollout.prompt_tokens, uint8_t{0});
-  return row;
-}
-
 // Draws the rollouts of this rank's share of a step: of all its micro-batches together, so that the
 // engine is full.
 void RolloutObjective::draw() {
@@ -137,7 +130,7 @@ MicroBatchPosition RolloutObjective::take() {
   std::vector<int64_t> all;
   for (const Rollout& rollout : batch_rollouts_) {
     all.push_back(std::ssize(rows));
-    rows.push_back(encoded(rollout));
+    rows.push_back(row_of(rollout));
   }
   batch_ = MicroBatch{
       .place = {.position = {step() / steps_per_epoch(), step() % steps_per_epoch()},

@@ -76,8 +76,6 @@ class RolloutObjective : public TrainingObjective {
   // A forward pass that draws no dropout and no noise: the model that learns is the one that drew
   // the texts.
   static PassOptions without_noise(const PassOptions& options);
-  // A row whose text is learnt and whose prompt is not.
-  static data::EncodedRow encoded(const Rollout& rollout);
 
  private:
   int64_t step() const;                 // the step of the micro-batch that take() returns next

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "convoy/data/datasets/batches/epoch_order.h"
+#include "convoy/data/datasets/tokens/token_dataset.h"
 #include "convoy/train/comm/group.h"
 #include "convoy/train/loop/training_objective.h"
 
@@ -34,6 +35,9 @@ struct Rollout {
 
   int64_t text_tokens() const { return static_cast<int64_t>(ids.size()) - prompt_tokens; }
 };
+
+// The rollout as a row whose text is learnt and whose prompt is not.
+data::EncodedRow row_of(const Rollout& rollout);
 
 // The step of the plan whose problems are answered, and how its rollouts come about.
 struct RolloutTurn {

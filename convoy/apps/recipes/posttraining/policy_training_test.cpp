@@ -16,11 +16,8 @@ namespace {
 std::vector<float> text_logprobs(nn::CausalLm& model, const train::Rollout& rollout,
                                  double temperature) {
   const at::NoGradGuard no_grad;
-  data::EncodedRow row{.ids = rollout.ids,
-                       .supervised = std::vector<uint8_t>(rollout.ids.size(), 1)};
-  std::fill_n(row.supervised.begin(), rollout.prompt_tokens, uint8_t{0});
   const train::LabelledBatch batch =
-      train::assemble_batch(data::TokenDataset::from_rows({row}), {0});
+      train::assemble_batch(data::TokenDataset::from_rows({train::row_of(rollout)}), {0});
   const at::Tensor nll_N =
       nn::head_token_losses(model, model.hidden_states(batch.tokens, {}), batch.labels, temperature)
           .nll_T.index_select(0, batch.labels.tokens_N());

@@ -51,11 +51,7 @@ RolloutReference::RolloutReference(const TrainingRun& run, const LoadedModel& ba
 void RolloutReference::score_batch(nn::CausalLm& model,
                                    const std::vector<train::Rollout*>& rollouts) const {
   std::vector<data::EncodedRow> rows;
-  for (const train::Rollout* const rollout : rollouts) {
-    rows.push_back(
-        {.ids = rollout->ids, .supervised = std::vector<uint8_t>(rollout->ids.size(), 1)});
-    std::fill_n(rows.back().supervised.begin(), rollout->prompt_tokens, uint8_t{0});
-  }
+  for (const train::Rollout* const rollout : rollouts) rows.push_back(train::row_of(*rollout));
   std::vector<int64_t> all(rows.size());
   std::iota(all.begin(), all.end(), int64_t{0});
   const train::LabelledBatch batch =
