@@ -77,7 +77,8 @@ async function drawSamples(run) {
   if (isNew) await show(pickedOf('step of the samples', steps));
 }
 
-// The texts that a step learnt from: the best, the worst and the longest. A teacher needs no rewards.
+// The texts that a step learnt from: the best, the worst and the longest. Texts for a teacher may
+// have no rewards.
 function rolloutOf(row) {
   if (row.damage)
     return element(

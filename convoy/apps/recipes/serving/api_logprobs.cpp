@@ -63,6 +63,11 @@ Json token_of(const text::Tokenizer& tokenizer, int64_t id, float logprob) {
           {"bytes", std::vector<uint8_t>(bytes.begin(), bytes.end())}};
 }
 
+// The bytes that the token adds to an answer, which does not show special tokens.
+std::string answer_bytes(const text::Tokenizer& tokenizer, int32_t id) {
+  return tokenizer.is_special(id) ? "" : token_bytes(tokenizer, id);
+}
+
 Json number_or_null(float value) { return std::isnan(value) ? Json() : Json(value); }
 
 // A prompt of one token has no log-probabilities.
@@ -135,7 +140,7 @@ size_t LogprobWriter::end_of_certain(const generate::AnswerTokens& all, size_t u
   size_t end = all.logprobs.size();
   while (end > given_ && unsure_bytes > 0) {
     const int32_t id = all.ids[--end];
-    const size_t bytes = tokenizer_.is_special(id) ? 0 : token_bytes(tokenizer_, id).size();
+    const size_t bytes = answer_bytes(tokenizer_, id).size();
     unsure_bytes -= std::min(unsure_bytes, bytes);
   }
   return end;
@@ -173,8 +178,7 @@ Json LogprobWriter::completion_part(const generate::AnswerTokens& all, size_t en
   CompletionTokens part(tokenizer_);
   for (size_t at = given_; at < end; ++at) {
     const int32_t id = all.ids[at];
-    const std::string bytes = tokenizer_.is_special(id) ? "" : token_bytes(tokenizer_, id);
-    part.add(id, all.logprobs[at], offsets_.next(bytes));
+    part.add(id, all.logprobs[at], offsets_.next(answer_bytes(tokenizer_, id)));
     if (!all.likeliest.empty()) part.add_likeliest(id, all.logprobs[at], all.likeliest[at]);
   }
   return part.json();
@@ -182,12 +186,8 @@ Json LogprobWriter::completion_part(const generate::AnswerTokens& all, size_t en
 
 Json prompt_logprobs(const text::Tokenizer& tokenizer, const ScoredPrompt& prompt,
                      int64_t most_likeliest) {
-  Json tokens = Json::array();
-  for (size_t at = 0; at < prompt.ids.size(); ++at) {
-    if (at == 0) {
-      tokens.push_back(nullptr);
-      continue;
-    }
+  Json tokens = Json::array({nullptr});
+  for (size_t at = 1; at < prompt.ids.size(); ++at) {
     Json by_id = Json::object();
     const auto add = [&](int64_t id, float logprob, const Json& rank) {
       by_id.emplace(std::to_string(id),
@@ -226,8 +226,7 @@ Json echoed_logprobs(const text::Tokenizer& tokenizer, const ScoredPrompt& promp
   }
   for (size_t at = 0; at < answer.logprobs.size(); ++at) {
     const int32_t id = answer.ids[at];
-    const std::string bytes = tokenizer.is_special(id) ? "" : token_bytes(tokenizer, id);
-    part.add(id, answer.logprobs[at], offsets.next(bytes));
+    part.add(id, answer.logprobs[at], offsets.next(answer_bytes(tokenizer, id)));
     if (most_likeliest > 0) part.add_likeliest(id, answer.logprobs[at], answer.likeliest[at]);
   }
   return part.json();

@@ -21,18 +21,18 @@ constexpr std::string_view kEnd = ".jsonl";
 std::string problem_of(const ordered_json& row) {
   if (row.is_discarded()) return "a line that is no JSON";
   if (!row.is_object()) return fmt::format("a value of type {}", row.type_name());
-  const auto wants = [&](const char* key, bool (ordered_json::*is_right)() const noexcept) {
+  const auto lacks = [&](const char* key, bool (ordered_json::*is_right)() const noexcept) {
     const auto found = row.find(key);
     return found == row.end() || !((*found).*is_right)();
   };
   for (const char* const key : {"row", "sample"})
-    if (wants(key, &ordered_json::is_number)) return fmt::format("no number `{}`", key);
+    if (lacks(key, &ordered_json::is_number)) return fmt::format("no number `{}`", key);
   // A task without rewards writes none.
-  if (row.contains("reward") && wants("reward", &ordered_json::is_number))
+  if (row.contains("reward") && lacks("reward", &ordered_json::is_number))
     return "no number `reward`";
   for (const char* const key : {"prompt", "text"})
-    if (wants(key, &ordered_json::is_string)) return fmt::format("no text `{}`", key);
-  if (wants("logprobs", &ordered_json::is_array)) return "no list `logprobs`";
+    if (lacks(key, &ordered_json::is_string)) return fmt::format("no text `{}`", key);
+  if (lacks("logprobs", &ordered_json::is_array)) return "no list `logprobs`";
   return "";
 }
 

@@ -102,7 +102,7 @@ class HeadForward {
     }
   }
 
-  // Where a panel of the output is computed: in place, or in scratch memory.
+  // Returns the memory in which a panel of the output is computed: the output's own, or scratch.
   PanelRows<float> out_rows(TokenRange tile, int64_t head, int64_t panel) {
     if (!lies_as_floats<Element>(out_THF_, panel)) return {scratch_.out.data(), kPanelColumns};
     return {out_THF_.mutable_data_ptr<float>() + tile.begin * out_THF_.stride(0) +

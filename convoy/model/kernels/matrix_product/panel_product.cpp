@@ -20,7 +20,8 @@ namespace {
 
 constexpr int64_t kPanelTileRows = 64;
 constexpr int64_t kMostRows = 512;
-// Where sums are added up in place, a block of columns is packed for nearly all rows together.
+// Sums in place need no scratch memory for each row, so a block of columns is packed once for many
+// rows.
 constexpr int64_t kMostRowsInPlace = 4096;
 // Columns of a task; half as many if there are few tasks.
 constexpr int64_t kBlockColumns = 128;
