@@ -278,16 +278,17 @@ TEST_F(Pipeline, FiltersOfAFinishedRunAreAppliedAgainWithoutComputing) {
   EXPECT_EQ(said_.find("process: row"), std::string::npos) << said_;
 }
 
-// Makes pairs and right solutions of a finished run: nothing is computed, the bytes are the same
-// each time, and `convoy train` learns from both files.
-TEST_F(Pipeline, AFinishedRunMakesPairsAndRightSolutionsForTraining) {
+// Makes pairs, right solutions and problems of a finished run: nothing is computed, the bytes are
+// the same each time, and `convoy train` learns from the files.
+TEST_F(Pipeline, AFinishedRunMakesPairsSolutionsAndProblemsForTraining) {
   const std::string common = fmt::format(
       "--dataset {} --num-examples 12 --samples 4 --temperature 1.6 --top-p 1 --stages "
       "generate,verify ",
       sums());
   const std::vector<Json> all = done("rows.jsonl", common);
-  const std::string wanted =
-      common + "--pairs pairs.jsonl --pairs-per-problem 2 --answers right.jsonl ";
+  const std::string wanted = common +
+                             "--pairs pairs.jsonl --pairs-per-problem 2 --answers right.jsonl "
+                             "--problems problems.jsonl --problems-max-difficulty 0.9 ";
   done("rows.jsonl", wanted);
   EXPECT_EQ(said_.find("process: row"), std::string::npos) << said_;
   EXPECT_NE(said_.find("pairs      "), std::string::npos) << said_;
@@ -300,13 +301,24 @@ TEST_F(Pipeline, AFinishedRunMakesPairsAndRightSolutionsForTraining) {
     EXPECT_EQ(behind_hashes(pair["chosen"]), row["gold"].get<std::string>());
     EXPECT_NE(behind_hashes(pair["rejected"]), row["gold"].get<std::string>());
   }
+  size_t solved = 0;
+  for (const Json& row : all) solved += row["difficulty"] < 1;
+  const std::vector<Json> problems = rows("problems.jsonl");
+  ASSERT_EQ(problems.size(), solved);
+  for (const Json& problem : problems) {
+    const Json& row = all.at(problem["problem_id"].get<size_t>());
+    EXPECT_EQ(problem["difficulty"], 1 - row["pass_at_k"]["1"].get<double>());
+    EXPECT_EQ(problem["answer"], row["gold"]);
+  }
   const std::string bytes = read_file(folder_ / "pairs.jsonl");
   done("rows.jsonl", wanted);
   EXPECT_EQ(read_file(folder_ / "pairs.jsonl"), bytes);
   EXPECT_EQ(manifest_of("rows.jsonl")["configuration"]["pairs"]["per_problem"], 2);
   for (const char* training : {"task=dpo data.train_path=pairs.jsonl --dry-run",
                                "task=dpo data.train_path=pairs.jsonl train.steps=2 --run-dir dpo",
-                               "task=sft data.train_path=right.jsonl --dry-run"}) {
+                               "task=sft data.train_path=right.jsonl --dry-run",
+                               "task=grpo 'reward=[{kind: answer}]' rollout.max_new_tokens=96 "
+                               "data.train_path=problems.jsonl --dry-run"}) {
     const testing::ScriptEnd end = testing::run_script(
         folder_.path(), fmt::format("OMP_NUM_THREADS=1 {}/convoy train model.name={}/examples/"
                                     "tally-3m model.max_seq_len=256 {} 2>&1",

@@ -39,6 +39,9 @@ const std::map<std::string, std::string>& names_of_their_own() {
       {"answers.by", "answers_by"},
       {"answers.per_problem", "answers_per_problem"},
       {"answers.order", "answers_order"},
+      {"problems.path", "problems"},
+      {"problems.min_difficulty", "problems_min_difficulty"},
+      {"problems.max_difficulty", "problems_max_difficulty"},
   };
   return names;
 }

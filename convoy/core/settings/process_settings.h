@@ -236,6 +236,27 @@ struct AnswerRowSettings {
   }
 };
 
+struct ProblemRowSettings {
+  std::string path;
+  double min_difficulty = 0;
+  double max_difficulty = 1;
+
+  template <class Visitor>
+  void fields(Visitor& visit) {
+    visit("path", path,
+          "file of problems to write beside the output, with answer and difficulty, for `convoy "
+          "train` with task grpo; it may be asked for after the run, which then computes nothing");
+    visit("min_difficulty", min_difficulty,
+          "only problems of which at least this share of the samples is wrong")
+        .at_least(0)
+        .at_most(1);
+    visit("max_difficulty", max_difficulty,
+          "only problems of which at most this share of the samples is wrong")
+        .at_least(0)
+        .at_most(1);
+  }
+};
+
 struct ProcessOutputSettings {
   std::string path = "./data/final_data.json";
   bool csv = true;
@@ -360,6 +381,7 @@ struct ProcessSettings {
   ProcessOutputSettings output;
   PairSettings pairs;
   AnswerRowSettings answers;
+  ProblemRowSettings problems;
   WorkerSettings workers;
   ProcessEngineSettings engine;
 
@@ -382,6 +404,7 @@ struct ProcessSettings {
     visit("output", output, "what is written");
     visit("pairs", pairs, "preferences that the solutions of a problem make");
     visit("answers", answers, "good solutions as rows for training");
+    visit("problems", problems, "problems as rows for training from rewards");
     visit("workers", workers, "who computes");
     visit("engine", engine, "how it is computed");
   }

@@ -40,6 +40,7 @@ std::vector<FlagGroup> process_flag_groups() {
                                                                    {"output", "Output"},
                                                                    {"pairs", "Pairs"},
                                                                    {"answers", "Answers"},
+                                                                   {"problems", "Problems"},
                                                                    {"workers", "Ranks"},
                                                                    {"engine", "Engine"}};
   static settings::ProcessSettings defaults;

@@ -262,10 +262,11 @@ TEST(RowPipeline, ColumnsOfStagesStandInTheirPlaces) {
   const Way got = run(pipeline_of(settings), input_of(kPipelineRow),
                       [](const std::string&, const auto&) { return "\\boxed{42}"; });
   const std::vector<std::string> before = {
-      "problem",      "solution", "reasoning", "quality_score", "metadata", "index",
-      "source_index", "state",    "finish",    "think",         "answer",   "gold",
-      "verified",     "accepted", "scores",    "evaluation",    "votes",    "vote_share",
-      "sample",       "version",  "samples",   "history",       "tokens"};
+      "problem",    "solution",     "reasoning",  "quality_score", "metadata",
+      "index",      "source_index", "state",      "finish",        "think",
+      "answer",     "gold",         "verified",   "accepted",      "scores",
+      "evaluation", "pass_at_k",    "difficulty", "votes",         "vote_share",
+      "sample",     "version",      "samples",    "history",       "tokens"};
   std::vector<std::string> with_figures = before;
   with_figures.emplace_back("figures");
   EXPECT_EQ(keys_of(got.row.value), with_figures);
@@ -296,6 +297,38 @@ TEST(RowPipeline, WhatAStageDeclaresIsColumnAndCondition) {
       EXPECT_NE(filter_names().find(figure.name), std::string::npos);
     }
   }
+}
+
+// Difficulty is that of the samples as they were drawn: an improved one counts by its first text.
+TEST(RowPipeline, AProblemHasTheShareOfItsWrongSamplesAsDifficulty) {
+  settings::ProcessSettings settings;
+  settings.generate.n = 4;
+  settings.stages = {"generate", "verify", "improve"};
+  const auto write = [](const std::string& key, const auto&) {
+    return key == "generate/0" || key.starts_with("improve") ? "\\boxed{42}" : "\\boxed{2}";
+  };
+  const Json row = run(pipeline_of(settings), input_of(kPipelineRow), write).row.value;
+  EXPECT_EQ(row["difficulty"], 0.75);
+  EXPECT_EQ(row["pass_at_k"], Json({{"1", 0.25}, {"2", 0.5}, {"4", 1.0}}));
+  EXPECT_EQ(row["samples"][1]["verified"], "yes");
+  for (const char* const without :
+       {R"({"problem": "6 * 7?"})", R"({"problem": "6 * 7?", "answer": ""})"}) {
+    const Json unknown = run(pipeline_of(settings), input_of(without), write).row.value;
+    EXPECT_TRUE(unknown["difficulty"].is_null());
+    EXPECT_TRUE(unknown["pass_at_k"].is_null());
+  }
+}
+
+TEST(RowPipeline, BehindAVoteAProblemHasNoDifficulty) {
+  settings::ProcessSettings settings;
+  settings.generate.n = 3;
+  settings.stages = {"generate", "vote", "verify"};
+  const Json row =
+      run(pipeline_of(settings), input_of(kPipelineRow), [](const std::string&, const auto&) {
+        return "\\boxed{42}";
+      }).row.value;
+  EXPECT_EQ(row["verified"], "yes");
+  EXPECT_TRUE(row["difficulty"].is_null());
 }
 
 TEST(RowPipeline, StagesBehindAVoteLookAtItsWinnerAlone) {

@@ -66,6 +66,13 @@ std::string accuracy_text(const Json& accuracy) {
   return text;
 }
 
+std::string pass_at_k_text(const Json& means) {
+  std::string text;
+  for (const auto& [k, mean] : means.items())
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", k, percent(mean.at("mean")));
+  return text;
+}
+
 std::string time_text(const Json& seconds_by_stage) {
   std::string text;
   for (const auto& [stage, seconds] : seconds_by_stage.items())
@@ -142,6 +149,7 @@ void RunReport::add(const Json& row) {
   for (const auto& [stage, count] : tokens.at("by_stage").items())
     tokens_by_stage_[stage] += count.get<int64_t>();
   add_samples(row);
+  add_pass_at_k(row);
 }
 
 void RunReport::add_samples(const Json& row) {
@@ -153,6 +161,25 @@ void RunReport::add_samples(const Json& row) {
     any = any || sample.at("verified") == "yes";
   }
   rows_with_any_yes_ += any;
+}
+
+void RunReport::add_pass_at_k(const Json& row) {
+  if (is_null(row, "pass_at_k")) return;
+  for (const auto& [k, estimate] : row.at("pass_at_k").items()) {
+    Mean& mean = pass_at_k_[std::stoll(k)];
+    mean.sum += estimate.get<double>();
+    ++mean.rows;
+  }
+}
+
+// The mean of each k over the rows that have it, if problems have several samples.
+Json RunReport::pass_at_k() const {
+  if (pass_at_k_.size() < 2) return nullptr;
+  Json means;
+  for (const auto& [k, mean] : pass_at_k_)
+    means[std::to_string(k)] = {{"mean", mean.sum / static_cast<double>(mean.rows)},
+                                {"rows", mean.rows}};
+  return means;
 }
 
 void RunReport::add_failure(const Json& row) {
@@ -230,6 +257,7 @@ Json RunReport::json(const StartFigures& start, const RunEstimate& estimate) con
           {"rows_by_state", rows_by_state()},
           {"failures", failures()},
           {"accuracy", rows_verified_.all() == 0 ? Json(nullptr) : accuracy},
+          {"pass_at_k", pass_at_k()},
           {"judgements",
            {{"rows", judged_},
             {"unread", unread_judgements_},
@@ -260,6 +288,8 @@ std::vector<std::string> report_lines(const Json& report) {
   if (!accuracy.is_null() && !accuracy.at("choice_gain").is_null())
     lines.push_back(fmt::format("choice     {:+.1f} points over single samples",
                                 100 * accuracy.at("choice_gain").get<double>()));
+  if (const Json means = report.value("pass_at_k", Json()); !means.is_null())
+    lines.push_back("pass@k     " + pass_at_k_text(means));
   const Json& judged = report.at("judgements");
   if (judged.at("rows").get<int64_t>() > 0) {
     const Json& mean = judged.at("mean_score");
@@ -274,6 +304,8 @@ std::vector<std::string> report_lines(const Json& report) {
     lines.push_back("pairs      " + training_text(training.at("pairs")));
   if (training.contains("answers"))
     lines.push_back("solutions  " + training_text(training.at("answers")));
+  if (training.contains("problems"))
+    lines.push_back("problems   " + training_text(training.at("problems")));
   lines.push_back("tokens     " + tokens_text(report.at("tokens")));
   if (!report.at("last_start").is_null()) add_start_lines(report, lines);
   const Json& estimate = report.at("estimate");

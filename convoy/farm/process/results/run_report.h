@@ -61,6 +61,8 @@ class RunReport {
   nlohmann::ordered_json start_json(const StartFigures& start) const;
   void add_samples(const nlohmann::ordered_json& row);
   void add_failure(const nlohmann::ordered_json& row);
+  void add_pass_at_k(const nlohmann::ordered_json& row);
+  nlohmann::ordered_json pass_at_k() const;
 
   int64_t rows_ = 0;
   std::map<std::string, int64_t> states_;
@@ -71,6 +73,12 @@ class RunReport {
   };
 
   std::map<std::string, Failure> failures_;
+  struct Mean {
+    double sum = 0;
+    int64_t rows = 0;
+  };
+
+  std::map<int64_t, Mean> pass_at_k_;  // by k
   Tally rows_verified_;
   int64_t unanswered_ = 0;  // rows that have a reference but no text to compare with it
   Tally samples_;           // the versions that were kept

@@ -57,6 +57,29 @@ TEST(RunReport, CountsRowsAnswersAndCost) {
   EXPECT_DOUBLE_EQ(told["estimate"]["share_used"], 0.25);
 }
 
+TEST(RunReport, AveragesPassAtKOverTheRowsThatHaveIt) {
+  RunReport report;
+  for (const char* const estimates :
+       {R"({"1": 0.5, "2": 1.0})", R"({"1": 0.0, "2": 0.0})", R"({"1": 1.0})", "null"}) {
+    Json made = row("ok", "yes", {sample("yes", "yes")});
+    made["pass_at_k"] = Json::parse(estimates);
+    report.add(made);
+  }
+  const Json told = report.json({}, {});
+  EXPECT_EQ(told["pass_at_k"]["1"], Json({{"mean", 0.5}, {"rows", 3}}));
+  EXPECT_EQ(told["pass_at_k"]["2"], Json({{"mean", 0.5}, {"rows", 2}}));
+  const std::vector<std::string> lines = report_lines(told);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), "pass@k     1: 50.0 %, 2: 50.0 %"), 1);
+}
+
+TEST(RunReport, SaysNoPassAtKOfSingleSamples) {
+  RunReport report;
+  Json made = row("ok", "yes", {sample("yes", "yes")});
+  made["pass_at_k"] = {{"1", 1.0}};
+  report.add(made);
+  EXPECT_TRUE(report.json({}, {})["pass_at_k"].is_null());
+}
+
 TEST(RunReport, SaysWhyJudgementsAreUnread) {
   RunReport report;
   Json cut = row("ok", nullptr, Json::array());

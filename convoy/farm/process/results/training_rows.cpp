@@ -22,6 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using settings::AnswerRowSettings;
 using settings::PairSettings;
+using settings::ProblemRowSettings;
 using settings::ProcessSettings;
 
 // ---- checks ----
@@ -47,6 +48,11 @@ void require_figures(const ProcessSettings& settings, const std::string& section
   require_stage(settings, section + ".by", by == "score" ? "evaluate" : "verify");
   for (const std::string& order : orders)
     if (order.ends_with("_score")) require_stage(settings, section, "evaluate");
+}
+
+// True if no problem is left out because of its difficulty.
+bool is_any_difficulty(const ProblemRowSettings& wanted) {
+  return wanted.min_difficulty <= 0 && wanted.max_difficulty >= 1;
 }
 
 bool is_usual(const PairSettings& wanted) {
@@ -85,6 +91,18 @@ void check_answers(const ProcessSettings& settings) {
   if (!is_usual(wanted))
     refuse_setting("answers", "no solutions are written, so nothing reads it",
                    "name their file with --answers FILE");
+}
+
+void check_problems(const ProcessSettings& settings) {
+  const ProblemRowSettings& wanted = settings.problems;
+  if (wanted.min_difficulty > wanted.max_difficulty)
+    refuse_setting("problems.min_difficulty", "it is above problems.max_difficulty",
+                   "such as --problems-min-difficulty 0.1 --problems-max-difficulty 0.9");
+  if (is_any_difficulty(wanted)) return;
+  if (wanted.path.empty())
+    refuse_setting("problems", "no problems are written, so nothing reads it",
+                   "name their file with --problems FILE");
+  require_stage(settings, "problems", "verify");
 }
 
 // ---- solutions ----
@@ -231,6 +249,29 @@ Json score_or_null(const Solution& solution) {
   return solution.score ? Json(*solution.score) : Json(nullptr);
 }
 
+// Why a problem is left out; empty: it is not.
+std::string reason_without(const ProblemRowSettings& wanted, const Json& row) {
+  if (is_any_difficulty(wanted)) return {};
+  const Json difficulty = row.value("difficulty", Json());
+  if (!difficulty.is_number()) return "a difficulty";
+  const bool is_within = difficulty >= wanted.min_difficulty && difficulty <= wanted.max_difficulty;
+  return is_within ? "" : "a difficulty within the bounds";
+}
+
+// The problem and its answer by the names that every reader of problems knows, then the other
+// columns of the data set, for rewards. The choices are a part of the problem already.
+Json problem_row(const Json& row) {
+  Json made = {{"problem", row.at("problem")},
+               {"answer", row.at("gold")},
+               {"difficulty", row.value("difficulty", Json())},
+               {"problem_id", row.at("source_index")}};
+  const Json& original = row.at("metadata").at("original_data");
+  if (original.is_object())
+    for (const auto& [name, value] : original.items())
+      if (name != "options" && !made.contains(name)) made[name] = value;
+  return made;
+}
+
 // True if the row has samples. A row without any text has none.
 bool has_solutions(const Json& row) {
   return row.at("state") != "rejected" && row.at("problem").is_string() &&
@@ -250,7 +291,8 @@ std::string rendered_problem(const PipelinePlan& plan, const Json& row) {
 
 std::vector<std::filesystem::path> training_files(const ProcessSettings& settings) {
   std::vector<std::filesystem::path> files;
-  for (const std::string& path : {settings.pairs.path, settings.answers.path})
+  for (const std::string& path :
+       {settings.pairs.path, settings.answers.path, settings.problems.path})
     if (!path.empty()) files.emplace_back(path);
   return files;
 }
@@ -258,6 +300,7 @@ std::vector<std::filesystem::path> training_files(const ProcessSettings& setting
 void check_training_rows(const ProcessSettings& settings) {
   check_pairs(settings);
   check_answers(settings);
+  check_problems(settings);
 }
 
 Json TrainingCounts::json() const {
@@ -315,9 +358,12 @@ Pairs pairs_of(const std::vector<Solution>& solutions, const PairSettings& wante
 TrainingRows::TrainingRows(const PipelinePlan& plan) : plan_(plan) {
   if (!plan.settings.pairs.path.empty()) pairs_ = data::create_rows(plan.settings.pairs.path);
   if (!plan.settings.answers.path.empty()) answers_ = data::create_rows(plan.settings.answers.path);
+  if (!plan.settings.problems.path.empty())
+    problems_ = data::create_rows(plan.settings.problems.path);
 }
 
 void TrainingRows::add(const Json& row) {
+  if (problems_) add_problem(row);
   if ((!pairs_ && !answers_) || !has_solutions(row)) return;
   const Json prompt = prompt_of_row(plan_, row);
   if (pairs_) add_pairs(row, prompt);
@@ -358,9 +404,21 @@ void TrainingRows::add_answers(const Json& row, const Json& prompt) {
          {"completion", answer_of_solution(plan_, good[static_cast<size_t>(place)], prompt)}});
 }
 
+void TrainingRows::add_problem(const Json& row) {
+  if (row.at("state") == "rejected" || !row.at("problem").is_string()) return;
+  ++of_problems_.problems;
+  if (const std::string reason = reason_without(plan_.settings.problems, row); !reason.empty()) {
+    ++of_problems_.without[reason];
+    return;
+  }
+  ++of_problems_.with_rows;
+  ++of_problems_.rows;
+  problems_->write(problem_row(row));
+}
+
 std::vector<data::FileRecord> TrainingRows::finish() {
   std::vector<data::FileRecord> files;
-  for (data::RowWriter* const writer : {pairs_.get(), answers_.get()})
+  for (data::RowWriter* const writer : {pairs_.get(), answers_.get(), problems_.get()})
     if (writer != nullptr) files.push_back(data::record_of(writer->finish()));
   return files;
 }
@@ -369,6 +427,7 @@ Json TrainingRows::report() const {
   Json report;
   if (pairs_) report["pairs"] = of_pairs_.json();
   if (answers_) report["answers"] = of_answers_.json();
+  if (problems_) report["problems"] = of_problems_.json();
   return report;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes rows for training from the samples of finished rows: a right and a wrong solution of one
-// problem as a preference, and good solutions as rows of prompt and completion. They depend only on
-// the rows of the output, so a finished run can make them again without generating texts. One
-// thread.
+// Makes rows for training from finished rows: a right and a wrong solution of one problem as a
+// preference, good solutions as rows of prompt and completion, and problems with their answers and
+// difficulty. They depend only on the rows of the output, so a finished run can make them again
+// without generating texts. One thread.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace convoy::process {
 
 struct PipelinePlan;
 
-// The files that the settings request: none, one or two.
+// The files that the settings request: none to three.
 std::vector<std::filesystem::path> training_files(const settings::ProcessSettings& settings);
 
 // Throws ConfigError for settings that nothing reads, for figures that no stage computes, and for
@@ -88,18 +88,22 @@ class TrainingRows {
   void add(const nlohmann::ordered_json& row);
   // Publishes the files under their names.
   std::vector<data::FileRecord> finish();
-  // {"pairs": counts, "answers": counts}; null if neither file was requested.
+  // {"pairs": counts, "answers": counts, "problems": counts}, of the requested files; null if none
+  // was requested.
   nlohmann::ordered_json report() const;
 
  private:
   void add_pairs(const nlohmann::ordered_json& row, const nlohmann::ordered_json& prompt);
   void add_answers(const nlohmann::ordered_json& row, const nlohmann::ordered_json& prompt);
+  void add_problem(const nlohmann::ordered_json& row);
 
   const PipelinePlan& plan_;
-  std::unique_ptr<data::RowWriter> pairs_;    // null: not requested
-  std::unique_ptr<data::RowWriter> answers_;  // null: not requested
+  std::unique_ptr<data::RowWriter> pairs_;     // null: not requested
+  std::unique_ptr<data::RowWriter> answers_;   // null: not requested
+  std::unique_ptr<data::RowWriter> problems_;  // null: not requested
   TrainingCounts of_pairs_;
   TrainingCounts of_answers_;
+  TrainingCounts of_problems_;
 };
 
 // A text for the report, such as "12 of 8 problems; 2 without a right solution; ...".

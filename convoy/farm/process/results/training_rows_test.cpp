@@ -218,11 +218,56 @@ TEST_F(TrainingFiles, WhatCanMakeNoRowIsRefusedByName) {
   EXPECT_NE(refusal().find("answers: no solutions are written"), std::string::npos) << refusal();
 }
 
+Json solved_row(int64_t index, const Json& difficulty) {
+  Json row = row_with({{"is 2"}});
+  row["source_index"] = index;
+  row["gold"] = "2";
+  row["difficulty"] = difficulty;
+  return row;
+}
+
+TEST_F(TrainingFiles, AProblemHasItsAnswerDifficultyAndOtherColumns) {
+  Json row = solved_row(7, 0.25);
+  row["metadata"]["original_data"] = {
+      {"question", "1 + 1?"}, {"answer", "1 + 1 #### 2"}, {"options", "A) 2"}, {"tests", {3}}};
+  settings_ = {};
+  settings_.problems.path = folder_ / "problems.jsonl";
+  EXPECT_EQ(refusal(), "none");
+  const std::vector<Json> problems = written("problems.jsonl", {row});
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_EQ(problems[0].dump(),
+            R"({"problem":"1 + 1?","answer":"2","difficulty":0.25,"problem_id":7,)"
+            R"("question":"1 + 1?","tests":[3]})");
+}
+
+TEST_F(TrainingFiles, ProblemsAreChosenByTheirDifficulty) {
+  settings_ = {};
+  settings_.problems = {
+      .path = folder_ / "problems.jsonl", .min_difficulty = 0.1, .max_difficulty = 0.9};
+  Json rejected = solved_row(6, 0.5);
+  rejected["state"] = "rejected";
+  std::vector<int64_t> ids;
+  for (const Json& row :
+       written("problems.jsonl", {solved_row(1, 0.0), solved_row(2, 0.1), solved_row(3, 0.9),
+                                  solved_row(4, 1.0), solved_row(5, nullptr), rejected}))
+    ids.push_back(row["problem_id"]);
+  EXPECT_EQ(ids, (std::vector<int64_t>{2, 3}));
+  settings_.problems.min_difficulty = 0.95;
+  EXPECT_NE(refusal().find("above problems.max_difficulty"), std::string::npos) << refusal();
+  settings_.problems.min_difficulty = 0.5;
+  settings_.stages = {"generate"};
+  EXPECT_NE(refusal().find("no stage computes it: stages has no verify"), std::string::npos)
+      << refusal();
+  settings_.problems.path.clear();
+  EXPECT_NE(refusal().find("no problems are written"), std::string::npos) << refusal();
+}
+
 // Rows of a finished run make pairs without a new run: they are no part of what decides a row.
 TEST_F(TrainingFiles, AreNoPartOfWhatDecidesARow) {
   const nlohmann::json with = plan().content("m");
   settings_.pairs = {};
   settings_.answers = {};
+  settings_.problems = {};
   EXPECT_EQ(plan().content("m"), with);
 }
 

@@ -28,7 +28,7 @@ std::vector<const Stage*> stages_named(const std::vector<std::string>& names) {
     const std::string key = fmt::format("stages[{}]", place);
     const auto stage = std::find_if(all_stages().begin(), all_stages().end(),
                                     [&](const Stage& one) { return one.name == name; });
-    const bool is_output = name == "pairs" || name == "answers";
+    const bool is_output = name == "pairs" || name == "answers" || name == "problems";
     if (stage == all_stages().end())
       throw ConfigError(
           fmt::format("stages: unknown stage `{}`{}", name, did_you_mean(name, known)),
