@@ -66,5 +66,60 @@ class Harness(unittest.TestCase):
         self.assertIn('pip install "lm-eval[api]"', ended.stderr)
 
 
+class Training(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.run_folder = pathlib.Path(folder.name) / "run"
+
+    def train(self, *words):
+        command = [
+            *(CONVOY, "train", "examples/sums/lora.yaml", "--run-dir", self.run_folder),
+            *(
+                "eval.tasks=[sums_next]",
+                f"eval.tasks_folder={TASKS}",
+                f"eval.harness_python={PYTHON}",
+            ),
+            *("train.eval_strategy=no", *words),
+        ]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    def record(self):
+        return json.loads((self.run_folder / "tasks.json").read_text())
+
+    def test_measures_before_and_after(self):
+        ended = self.train("train.steps=8", "train.save_steps=4", "train.save_strategy=steps")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        record = self.record()
+        golden = GOLDEN["tally-3m"]["sums_next"]
+        for key, wanted in golden.items():
+            value = record["before"]["tasks"]["sums_next"][key.removesuffix(",none")]
+            self.assertAlmostEqual(value / wanted, 1, delta=5e-5, msg=key)
+        self.assertNotEqual(record["before"], record["after"])
+        adapter = self.run_folder / "adapter"
+        alone = measure(
+            *("--tasks", "sums_next", "--model", MODEL, "--adapter", adapter, "--dtype", "fp32"),
+            *("--json", "-q"),
+        )
+        self.assertEqual(json.loads(alone.stdout)["tasks"], record["after"]["tasks"])
+        heads = [line.split() for line in ended.stderr.splitlines()]
+        self.assertIn(["task", "metric", "before", "after", "stderr", "rows"], heads)
+        # A finished run measures nothing again; tasks of other settings are measured anew.
+        kept = (self.run_folder / "tasks.json").stat().st_mtime_ns
+        again = self.train("train.steps=8", "train.save_steps=4", "train.save_strategy=steps")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertNotIn("measuring", again.stderr)
+        self.assertEqual((self.run_folder / "tasks.json").stat().st_mtime_ns, kept)
+
+    def test_says_what_is_wrong_before_it_trains(self):
+        ended = self.train("eval.harness_python=/usr/bin/python3", "--dry-run")
+        self.assertEqual(ended.returncode, 2, ended.stderr)
+        self.assertIn("eval.harness_python", ended.stderr)
+        ended = self.train("eval.tasks=[no_such_task]", "train.steps=1")
+        self.assertEqual(ended.returncode, 10, ended.stderr)
+        self.assertIn("no_such_task", ended.stderr)
+        self.assertFalse((self.run_folder / "adapter").exists())
+
+
 if __name__ == "__main__":
     unittest.main()

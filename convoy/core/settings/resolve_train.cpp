@@ -190,6 +190,33 @@ void check_generating_evaluation(const TrainSettings& settings, const config::Re
       resolved.location("train.predict_with_generate", "remove it")));
 }
 
+// Settings of `eval` that nothing would read.
+void check_harness(const TrainSettings& settings, const config::Resolved& resolved,
+                   config::ErrorList& errors) {
+  if (!resolved.whole()) return;
+  const auto refuse = [&](const std::string& key, const std::string& reason, const char* hint) {
+    errors.add(ConfigError(fmt::format("{}: {}", key, reason), resolved.location(key, hint)));
+  };
+  HarnessSettings given = settings.eval;
+  HarnessSettings usual;
+  if (given.tasks.names.empty()) {
+    const auto defaults = config::assigned_values(config::list_fields(usual));
+    for (const auto& [path, value] : config::assigned_values(config::list_fields(given)))
+      if (value != defaults.at(path))
+        refuse("eval." + path, "no tasks are measured", "name them: eval.tasks=[arc_easy]");
+    return;
+  }
+  const TaskData data = settings.task_facts().data;
+  if (data == TaskData::Windows || data == TaskData::Problems)
+    refuse("eval.tasks", fmt::format("task {} does not measure them", settings.task),
+           data == TaskData::Windows
+               ? "remove it: the harness measures language models"
+               : "remove it, and measure the result with `convoy eval --tasks`");
+  if (!settings.train.export_model)
+    refuse("eval.tasks", "train.export_model is false, so there is no model to measure",
+           "remove one of them");
+}
+
 void add_at_its_key(const ConfigError& error, const config::Resolved& resolved,
                     config::ErrorList& errors) {
   errors.add(
@@ -363,6 +390,7 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
   check_best_metric(settings, resolved, errors);
   check_reports(settings.logging, resolved, errors);
   check_generating_evaluation(settings, resolved, errors);
+  check_harness(settings, resolved, errors);
   check_strategy(settings.parallel, resolved, errors);
   check_of_adapters_and_text(settings, resolved, errors);
   check_mix(settings, resolved, errors);

@@ -12,6 +12,7 @@
 #include "convoy/core/settings/classify_settings.h"
 #include "convoy/core/settings/data_settings.h"
 #include "convoy/core/settings/distill_settings.h"
+#include "convoy/core/settings/harness_settings.h"
 #include "convoy/core/settings/mix_settings.h"
 #include "convoy/core/settings/policy_settings.h"
 #include "convoy/core/settings/preference_settings.h"
@@ -120,6 +121,7 @@ struct TrainSettings {
   MixSettings mix;
   LoggingSettings logging;
   GenerationSettings generation;
+  HarnessSettings eval;
   ClassifySettings classify;
   PreferenceSettings preference;
   RejectionSettings rejection;
@@ -172,6 +174,7 @@ struct TrainSettings {
     visit("mix", mix, "how the data sets of task mixed share an epoch");
     visit("logging", logging, "where figures go");
     visit("generation", generation, "sampling for eval --generate and generate").alias("gen");
+    visit("eval", eval, "measure by lm-evaluation-harness before and after the training");
     visit("classify", classify, "classes of sensor windows: data, network, loss");
     visit("preference", preference, "learning from preferences: loss, reference");
     visit("rejection", rejection, "learning from own right solutions: rounds, samples, prompts");

@@ -34,56 +34,35 @@ std::string python_of_script(const fs::path& script) {
   return line.starts_with("#!/") && line.find(' ') == std::string::npos ? line.substr(2) : "";
 }
 
-// Throws ConfigError when the Python has no harness that can ask servers.
-std::string find_python(const HarnessFlags& flags) {
-  std::string python = flags.harness_python;
-  if (python.empty())
-    if (const fs::path script = processes::program_file("lm_eval"); !script.empty())
-      python = python_of_script(script);
-  if (python.empty()) python = "python3";
-  const processes::ProgramProblem problem = processes::program_problem(python);
-  if (problem.any())
-    throw ConfigError(problem.found, {.key = "--harness-python", .hint = problem.to_do});
-  const processes::ChildResult tried = processes::run_child(
-      {.program = {python, "-c", "import lm_eval, aiohttp, tenacity, tqdm, requests"}});
-  if (!tried.end.success())
-    throw ConfigError(fmt::format("{} has no lm-evaluation-harness for servers", python),
-                      {.key = "--harness-python",
-                       .hint = fmt::format(
-                           "{} -m pip install \"lm-eval[api]\", or name another Python", python)});
-  return python;
-}
-
-Words server_words(const HarnessFlags& flags, const Words& given) {
+Words server_words(const MeasuredModel& model) {
   Words words = {"--host", "127.0.0.1", "--port", "0", "--served-name", kServedName};
-  if (!flags.adapter.empty())
-    words.insert(words.end(), {"--adapter", fmt::format("{}={}", kAdapterName, flags.adapter)});
-  words.insert(words.end(), given.begin(), given.end());
+  if (!model.adapter.empty())
+    words.insert(words.end(), {"--adapter", fmt::format("{}={}", kAdapterName, model.adapter)});
+  words.insert(words.end(), model.server_words.begin(), model.server_words.end());
   return words;
 }
 
-Words harness_words(const std::string& python, const HarnessFlags& flags,
-                    const HarnessServer& server, const fs::path& folder) {
-  const std::string path = flags.chat ? "chat/completions" : "completions";
+Words harness_words(const std::string& python, const settings::HarnessSettings& wanted,
+                    std::string_view name, const HarnessServer& server, const fs::path& folder) {
+  const std::string path = wanted.chat ? "chat/completions" : "completions";
   // No limit of time: on CPUs an answer may wait long for its turn.
   std::string model = fmt::format(
-      "model={},base_url={}/{},num_concurrent={},max_retries=1,timeout=604800,max_length={}",
-      flags.adapter.empty() ? kServedName : kAdapterName, server.url(), path, kOpenRequests,
-      server.max_positions());
-  if (!flags.chat) model += ",tokenizer_backend=remote";
+      "model={},base_url={}/{},num_concurrent={},max_retries=1,timeout=604800,max_length={}", name,
+      server.url(), path, kOpenRequests, server.max_positions());
+  if (!wanted.chat) model += ",tokenizer_backend=remote";
   Words words = {python,          "-m",
                  "lm_eval",       "run",
-                 "--model",       flags.chat ? "local-chat-completions" : "local-completions",
+                 "--model",       wanted.chat ? "local-chat-completions" : "local-completions",
                  "--model_args",  model,
-                 "--tasks",       fmt::format("{}", fmt::join(flags.tasks.names, ",")),
+                 "--tasks",       fmt::format("{}", fmt::join(wanted.tasks.names, ",")),
                  "--output_path", folder.string()};
   const auto add = [&words](bool is_given, const Words& more) {
     if (is_given) words.insert(words.end(), more.begin(), more.end());
   };
-  add(flags.chat, {"--apply_chat_template"});
-  add(flags.limit > 0, {"--limit", std::to_string(flags.limit)});
-  add(flags.num_fewshot >= 0, {"--num_fewshot", std::to_string(flags.num_fewshot)});
-  add(!flags.tasks_folder.empty(), {"--include_path", flags.tasks_folder});
+  add(wanted.chat, {"--apply_chat_template"});
+  add(wanted.limit > 0, {"--limit", std::to_string(wanted.limit)});
+  add(wanted.num_fewshot >= 0, {"--num_fewshot", std::to_string(wanted.num_fewshot)});
+  add(!wanted.tasks_folder.empty(), {"--include_path", wanted.tasks_folder});
   return words;
 }
 
@@ -112,21 +91,49 @@ void run_harness(const Words& words, const fs::path& log_file, bool is_quiet) {
 
 }  // namespace
 
-int measure_tasks(const Context& context, const HarnessFlags& flags, const Words& given) {
-  const std::string python = find_python(flags);
+std::string find_harness(const settings::HarnessSettings& wanted, const std::string& key) {
+  std::string python = wanted.harness_python;
+  if (python.empty())
+    if (const fs::path script = processes::program_file("lm_eval"); !script.empty())
+      python = python_of_script(script);
+  if (python.empty()) python = "python3";
+  const processes::ProgramProblem problem = processes::program_problem(python);
+  if (problem.any()) throw ConfigError(problem.found, {.key = key, .hint = problem.to_do});
+  const processes::ChildResult tried = processes::run_child(
+      {.program = {python, "-c", "import lm_eval, aiohttp, tenacity, tqdm, requests"}});
+  if (!tried.end.success())
+    throw ConfigError(fmt::format("{} has no lm-evaluation-harness for servers", python),
+                      {.key = key,
+                       .hint = fmt::format(
+                           "{} -m pip install \"lm-eval[api]\", or name another Python", python)});
+  return python;
+}
+
+nlohmann::ordered_json measure_tasks(const Context& context,
+                                     const settings::HarnessSettings& wanted,
+                                     const std::string& python, const MeasuredModel& model,
+                                     const fs::path& folder) {
+  fs::create_directories(folder);
+  {
+    const HarnessServer server(context.program, server_words(model), folder / "server.log");
+    const std::string_view name = model.adapter.empty() ? kServedName : kAdapterName;
+    run_harness(harness_words(python, wanted, name, server, folder), folder / "harness.log",
+                context.common.quiet);
+  }
+  return read_harness_results(folder);
+}
+
+int run_harness_command(const Context& context, const HarnessFlags& flags,
+                        const Words& server_words) {
+  const std::string python = find_harness(flags, "--harness-python");
   std::optional<processes::ScratchFolder> scratch;
   fs::path folder = flags.output_dir;
   if (folder.empty()) {
     scratch.emplace().make();
     folder = scratch->path();
   }
-  fs::create_directories(folder);
-  const bool is_quiet = context.common.quiet;
-  {
-    const HarnessServer server(context.program, server_words(flags, given), folder / "server.log");
-    run_harness(harness_words(python, flags, server, folder), folder / "harness.log", is_quiet);
-  }
-  const nlohmann::ordered_json results = read_harness_results(folder);
+  const nlohmann::ordered_json results =
+      measure_tasks(context, flags, python, {server_words, flags.adapter}, folder);
   if (!flags.output_dir.empty()) write_file_atomic(folder / "tasks.json", results.dump(2) + "\n");
   std::cout << (context.common.json ? results.dump() + "\n" : harness_table(results)) << std::flush;
   return 0;

@@ -4,14 +4,36 @@
 // runs meanwhile. https://github.com/EleutherAI/lm-evaluation-harness
 #pragma once
 
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/harness/harness_flags.h"
 
 namespace convoy::apps {
 
-// `server_words`: flags of `convoy serve` that name the model and how it computes. Writes
-// FOLDER/tasks.json, harness.log and server.log if an output folder is given, and prints the
-// figures. Throws ConfigError when there is no harness, DataError when it fails.
-int measure_tasks(const Context& context, const HarnessFlags& flags, const Words& server_words);
+// The model that is measured, and how it computes.
+struct MeasuredModel {
+  Words server_words;        // flags of `convoy serve`, --model among them
+  std::string adapter = {};  // LoRA adapter folder; empty: none
+};
+
+// Returns the Python of the harness. Throws ConfigError with `key` when it has no harness that can
+// ask servers.
+std::string find_harness(const settings::HarnessSettings& wanted, const std::string& key);
+
+// Writes harness.log, server.log and the harness' own files into `folder`, and its messages to
+// stderr unless the context is quiet. Blocks until the figures of read_harness_results() are there.
+// Throws DataError when the harness fails, and the server's own error.
+nlohmann::ordered_json measure_tasks(const Context& context,
+                                     const settings::HarnessSettings& wanted,
+                                     const std::string& python, const MeasuredModel& model,
+                                     const std::filesystem::path& folder);
+
+// `convoy eval --tasks`: prints the figures, and writes FOLDER/tasks.json if an output folder is
+// given.
+int run_harness_command(const Context& context, const HarnessFlags& flags,
+                        const Words& server_words);
 
 }  // namespace convoy::apps

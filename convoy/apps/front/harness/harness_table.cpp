@@ -64,6 +64,21 @@ std::string number_text(const Json& value) {
   return value.is_number_float() ? fmt::format("{:.4f}", value.get<double>()) : value.dump();
 }
 
+// Calls `take` with the task, its figures and the metric, for each metric that was measured.
+template <class Take>
+void for_each_metric(const Json& results, const Take& take) {
+  for (const auto& [task, figures] : results.at("tasks").items())
+    for (const auto& [metric, value] : figures.items())
+      if (metric != "n" && metric != "num_fewshot" && metric != "version" &&
+          metric.find(kStderr) == std::string::npos)
+        take(task, figures, metric);
+}
+
+std::string figure_text(const Json& figures, const std::string& key) {
+  const auto found = figures.find(key);
+  return found == figures.end() || found->is_null() ? "-" : number_text(*found);
+}
+
 }  // namespace
 
 Json read_harness_results(const fs::path& folder) {
@@ -83,19 +98,24 @@ Json read_harness_results(const fs::path& folder) {
 std::string harness_table(const Json& results) {
   std::string table = fmt::format("{:<28} {:<32} {:>10} {:>10} {:>7} {:>7}\n", "task", "metric",
                                   "value", "stderr", "rows", "shots");
-  for (const auto& [task, figures] : results.at("tasks").items())
-    for (const auto& [metric, value] : figures.items()) {
-      if (metric == "n" || metric == "num_fewshot" || metric == "version" ||
-          metric.find(kStderr) != std::string::npos)
-        continue;
-      const auto text = [&figures = figures](const std::string& key) {
-        const auto found = figures.find(key);
-        return found == figures.end() || found->is_null() ? "-" : number_text(*found);
-      };
-      table +=
-          fmt::format("{:<28} {:<32} {:>10} {:>10} {:>7} {:>7}\n", task, metric, number_text(value),
-                      text(stderr_key(metric)), text("n"), text("num_fewshot"));
-    }
+  for_each_metric(results, [&](const auto& task, const Json& figures, const auto& metric) {
+    table += fmt::format("{:<28} {:<32} {:>10} {:>10} {:>7} {:>7}\n", task, metric,
+                         figure_text(figures, metric), figure_text(figures, stderr_key(metric)),
+                         figure_text(figures, "n"), figure_text(figures, "num_fewshot"));
+  });
+  return table;
+}
+
+std::string harness_comparison(const Json& before, const Json& after) {
+  std::string table = fmt::format("{:<28} {:<32} {:>10} {:>10} {:>10} {:>7}\n", "task", "metric",
+                                  "before", "after", "stderr", "rows");
+  for_each_metric(after, [&](const auto& task, const Json& figures, const auto& metric) {
+    const auto was = before.at("tasks").find(task);
+    if (was == before.at("tasks").end() || !was->contains(metric)) return;
+    table += fmt::format("{:<28} {:<32} {:>10} {:>10} {:>10} {:>7}\n", task, metric,
+                         figure_text(*was, metric), figure_text(figures, metric),
+                         figure_text(figures, stderr_key(metric)), figure_text(figures, "n"));
+  });
   return table;
 }
 

@@ -18,4 +18,9 @@ nlohmann::ordered_json read_harness_results(const std::filesystem::path& folder)
 // A line for each metric: task, metric, value, standard error, rows and solved examples.
 std::string harness_table(const nlohmann::ordered_json& results);
 
+// A line for each metric that both have: task, metric, the value before and after, standard error
+// of the second, and rows.
+std::string harness_comparison(const nlohmann::ordered_json& before,
+                               const nlohmann::ordered_json& after);
+
 }  // namespace convoy::apps

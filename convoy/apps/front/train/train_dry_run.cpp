@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "convoy/apps/front/config/memory_fit.h"
+#include "convoy/apps/front/harness/run_tasks.h"
 #include "convoy/apps/front/standard_streams.h"
 #include "convoy/apps/front/train/train_inputs.h"
 #include "convoy/apps/front/train/train_ranks.h"
@@ -57,6 +58,7 @@ void plan_all_nodes(const TrainStart& start, launch::JobSpec& trial) {
 int dry_run_training(const TrainStart& start, const NodeConfig& config) {
   say_fit_without_weights(start, config);
   require_train_inputs(*config.train);
+  require_harness(*config.train);
   write_to_stderr(launch::placement_table(start.setup.placement.ranks) + "\n" +
                   launch::preflight_table(launch::check_job(start.setup, {})) + "\n");
   processes::ScratchFolder scratch;

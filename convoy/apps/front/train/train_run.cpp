@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "convoy/apps/front/harness/run_tasks.h"
 #include "convoy/apps/front/train/failed_run.h"
 #include "convoy/apps/front/train/run_devices.h"
 #include "convoy/apps/front/train/tensorboard_beside.h"
@@ -43,6 +44,17 @@ bool owns_run_folder(const launch::JobSetup& setup, const launch::JobSpec& job) 
 // other launchers would wait in vain for its ranks.
 bool starts_every_rank(const launch::JobSetup& setup) {
   return !setup.adopted() && !setup.several_nodes();
+}
+
+// Throws ConfigError when this launcher cannot measure the tasks of `eval`: the model is measured
+// before and after the ranks of all nodes run.
+void require_tasks_can_be_measured(const TrainStart& start, const settings::TrainSettings& train) {
+  if (train.eval.tasks.names.empty()) return;
+  if (!starts_every_rank(start.setup))
+    throw ConfigError("eval.tasks: a run on several nodes does not measure them",
+                      {.key = "eval.tasks",
+                       .hint = "remove it, and measure the result with `convoy eval --tasks`"});
+  require_harness(train);
 }
 
 // The run's folder, and what this launcher may do there.
@@ -191,15 +203,19 @@ int run_training(const TrainStart& start, NodeConfig config, const std::string& 
   const bool own = owns_run_folder(start.setup, job);
   if (own && !config.is_here) config = read_own_config(start);
   if (starts_every_rank(start.setup)) require_train_inputs(*config.train);
+  require_tasks_can_be_measured(start, *config.train);
   const RunPlace place = open_run_place(start, *config.train, own);
   place_attempt(start, train_files(start, config, place, scratch), place.folder, job.attempt);
   write_placement(start.setup, place.folder);
+  RunTasks tasks(context, *config.train, place.folder, start.setup.on_gpus);
+  tasks.measure_before();
   launch::LaunchReport report = run_watched(start, *config.train, place, job);
   remove_if_refused(place, *config.train, report);
   const int code = conclude_training(
       context, report,
       to_go_on.empty() ? command_to_go_on(start.found, *config.train, place.folder.path())
                        : to_go_on);
+  if (code == 0) tasks.measure_after();
   if (code == 0 && own && context.common.json) print_result(place.folder);
   return code;
 }

@@ -83,7 +83,7 @@ int measure_by_harness(Context& context, const Words& arguments) {
   if (!taken.positionals.empty())
     throw ConfigError(fmt::format("`{}` has no effect with --tasks", taken.positionals[0]),
                       {.key = taken.positionals[0], .hint = "name the model by --model"});
-  return measure_tasks(context, flags, taken.left);
+  return run_harness_command(context, flags, taken.left);
 }
 
 // True when one of the words is this flag, which decides which other flags exist.

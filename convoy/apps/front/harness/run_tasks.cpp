@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/front/harness/run_tasks.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "convoy/apps/front/harness/harness_table.h"
+#include "convoy/apps/front/standard_streams.h"
+#include "convoy/core/base/error.h"
+#include "convoy/core/base/files.h"
+#include "convoy/core/io/foreign_checkpoint.h"
+
+namespace convoy::apps {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kPythonKey = "eval.harness_python";
+
+fs::path record_path(const telemetry::RunFolder& folder) { return folder.path() / "tasks.json"; }
+
+// Figures of other settings say nothing of these.
+Json settings_json(const settings::HarnessSettings& wanted) {
+  return {{"tasks", wanted.tasks.names},
+          {"tasks_folder", wanted.tasks_folder},
+          {"limit", wanted.limit},
+          {"num_fewshot", wanted.num_fewshot},
+          {"chat", wanted.chat}};
+}
+
+// Throws DataError for a record that cannot be read.
+Json read_record(const fs::path& path, const Json& settings) {
+  const Json fresh = {{"settings", settings}};
+  if (!fs::exists(path)) return fresh;
+  const Json record = Json::parse(read_file(path), nullptr, false);
+  if (!record.is_object())
+    throw DataError("this is no JSON object", {.file = path.string(), .hint = "remove the file"});
+  return record.value("settings", Json()) == settings ? record : fresh;
+}
+
+// How the model computes while it is measured: as in training.
+Words compute_words(const settings::TrainSettings& train) {
+  Words words;
+  if (const std::string dtype = train.wished_dtype(); dtype != "auto")
+    words.insert(words.end(), {"--dtype", dtype});
+  const settings::QuantizationSettings& quantization = train.tuning.quantization;
+  if (const std::string format = quantization.format(train.tuning.mode == "qlora");
+      format != "none") {
+    words.insert(words.end(), {"--quantization", format});
+    if (quantization.double_quant && format != "int8") words.emplace_back("--double-quant");
+  }
+  if (!train.data.template_path.empty())
+    words.insert(words.end(), {"--template-path", train.data.template_path});
+  return words;
+}
+
+MeasuredModel model_of(const settings::TrainSettings& train, const std::string& model,
+                       const std::string& adapter) {
+  MeasuredModel measured{.server_words = {"--model", model}, .adapter = adapter};
+  const Words words = compute_words(train);
+  measured.server_words.insert(measured.server_words.end(), words.begin(), words.end());
+  return measured;
+}
+
+// The model whose weights stay as they are under an adapter.
+std::string base_of(const settings::TrainSettings& train) {
+  return io::base_of_adapter_folder(train.model.name).value_or(train.model.name);
+}
+
+MeasuredModel model_before(const settings::TrainSettings& train) {
+  const std::string base = base_of(train);
+  const std::string adapter = !train.tuning.lora.adapter.empty() ? train.tuning.lora.adapter
+                              : base != train.model.name         ? train.model.name
+                                                                 : "";
+  MeasuredModel model = model_of(train, base, adapter);
+  if (train.model.revision != settings::ModelSettings().revision)
+    model.server_words.insert(model.server_words.end(), {"--revision", train.model.revision});
+  return model;
+}
+
+MeasuredModel model_after(const settings::TrainSettings& train,
+                          const telemetry::RunFolder& folder) {
+  if (train.tuning.mode == "full") return model_of(train, folder.model_folder().string(), "");
+  MeasuredModel model = model_before(train);
+  model.adapter = folder.adapter_folder().string();
+  return model;
+}
+
+}  // namespace
+
+RunTasks::RunTasks(const Context& context, const settings::TrainSettings& train,
+                   const telemetry::RunFolder& folder, bool on_gpus)
+    : context_(context),
+      train_(train),
+      folder_(folder),
+      on_gpus_(on_gpus),
+      record_(train.eval.tasks.names.empty()
+                  ? Json()
+                  : read_record(record_path(folder), settings_json(train.eval))) {}
+
+void RunTasks::measure_before() {
+  if (!train_.eval.tasks.names.empty()) measure("before", model_before(train_));
+}
+
+void RunTasks::measure_after() {
+  if (train_.eval.tasks.names.empty()) return;
+  measure("after", model_after(train_, folder_));
+  write_to_stderr(harness_comparison(record_.at("before"), record_.at("after")));
+}
+
+void RunTasks::measure(const char* when, MeasuredModel model) {
+  if (record_.contains(when)) return;
+  model.server_words.insert(model.server_words.end(), {"--devices", on_gpus_ ? "cuda" : "cpu"});
+  context_.log().info(
+      fmt::format("measuring {} {} the training", fmt::join(train_.eval.tasks.names, ", "), when));
+  record_[when] = measure_tasks(context_, train_.eval, find_harness(train_.eval, kPythonKey), model,
+                                folder_.path() / "tasks" / when);
+  write_file_atomic(record_path(folder_), record_.dump(2) + "\n");
+}
+
+void require_harness(const settings::TrainSettings& train) {
+  if (!train.eval.tasks.names.empty()) find_harness(train.eval, kPythonKey);
+}
+
+}  // namespace convoy::apps

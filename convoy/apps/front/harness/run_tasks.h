@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tasks of lm-evaluation-harness that a training measures before and after it (`eval.tasks`).
+// RUN/tasks.json keeps the figures: {"settings": {...}, "before": FIGURES, "after": FIGURES}; the
+// harness' own files are in RUN/tasks/before and after.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "convoy/apps/front/harness/harness_run.h"
+#include "convoy/core/settings/train_settings.h"
+#include "convoy/core/telemetry/runs/run_folder.h"
+
+namespace convoy::apps {
+
+class RunTasks {
+ public:
+  // Without tasks every method does nothing. Reads RUN/tasks.json. The first three arguments must
+  // outlive this object. `on_gpus`: the training computes on GPUs.
+  RunTasks(const Context& context, const settings::TrainSettings& train,
+           const telemetry::RunFolder& folder, bool on_gpus);
+
+  // Measures the model that the training starts from, unless a former start has measured it for the
+  // same settings of `eval`. Throws the errors of measure_tasks().
+  void measure_before();
+  // Measures what the training has written, and prints both to stderr. The same holds.
+  void measure_after();
+
+ private:
+  void measure(const char* when, MeasuredModel model);
+
+  const Context& context_;
+  const settings::TrainSettings& train_;
+  const telemetry::RunFolder& folder_;
+  bool on_gpus_;
+  nlohmann::ordered_json record_;
+};
+
+// Throws ConfigError when tasks are wanted and the machine has no harness.
+void require_harness(const settings::TrainSettings& train);
+
+}  // namespace convoy::apps
