@@ -33,7 +33,8 @@ void ChatEngine::take(const std::vector<std::string>& flags,
                       std::unique_ptr<http::Exchange> exchange) {
   const std::lock_guard lock(mutex_);
   used_ = Clock::now();
-  if (engine_ && running_ == flags && waiting_.empty()) return engine_->take(std::move(exchange));
+  if (engine_ && running_ == flags && waiting_.empty())
+    return engine_->take(std::make_unique<serving::PlainClient>(std::move(exchange)));
   const bool others_wait = !waiting_.empty() && wanted_ != flags;
   const bool others_run = engine_ && running_ != flags && engine_->requests() > 0;
   if (others_wait || others_run)
@@ -73,7 +74,8 @@ void ChatEngine::renew() {
     engine_ = std::make_unique<serving::EngineGroup>(options_.pool(wanted_), log_);
     running_ = wanted_;
   }
-  for (auto& exchange : std::exchange(waiting_, {})) engine_->take(std::move(exchange));
+  for (auto& exchange : std::exchange(waiting_, {}))
+    engine_->take(std::make_unique<serving::PlainClient>(std::move(exchange)));
 }
 
 void ChatEngine::fail(const std::string& why) {

@@ -92,7 +92,7 @@ Descriptor EngineGroup::connect(size_t number) {
   return Descriptor(ends[1]);
 }
 
-void EngineGroup::take(std::unique_ptr<http::Exchange> exchange) {
+void EngineGroup::take(std::unique_ptr<ClientExchange> exchange) {
   PromptPrefixes prefixes;
   if (engines_.size() > 1) prefixes = prompt_prefixes(exchange->body());
   const std::lock_guard lock(mutex_);
@@ -106,7 +106,7 @@ EngineGroup::Metrics::~Metrics() {
                     merged_metrics(texts));
 }
 
-void EngineGroup::take_metrics(std::unique_ptr<http::Exchange> exchange) {
+void EngineGroup::take_metrics(std::unique_ptr<ClientExchange> exchange) {
   const std::lock_guard lock(mutex_);
   const auto metrics = std::make_shared<Metrics>(std::move(exchange));
   metrics->texts.push_back(own_metrics());

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "convoy/apps/serving/client_exchange.h"
 #include "convoy/apps/serving/engine_choice.h"
 #include "convoy/apps/serving/frames.h"
 #include "convoy/apps/serving/json_answer.h"
@@ -39,10 +40,10 @@ class EngineGroup {
   // Thread-safe, does not block. Passes the request to an engine, or keeps it until one is ready.
   // When the engine dies before it has begun to answer, the request is tried once more. Otherwise
   // the client gets status 503, or an error as the last event of a stream.
-  void take(std::unique_ptr<http::Exchange> exchange);
+  void take(std::unique_ptr<ClientExchange> exchange);
   // Passes the request to all engines that are ready. The answer is one text with all their
   // metrics. Thread-safe, does not block.
-  void take_metrics(std::unique_ptr<http::Exchange> exchange);
+  void take_metrics(std::unique_ptr<ClientExchange> exchange);
   // Answers the requests that wait for an engine with this error. Thread-safe.
   void refuse_waiting(const ApiError& error);
   bool any_ready() const;    // thread-safe
@@ -76,14 +77,14 @@ class EngineGroup {
 
   // The answer is sent when the last exchange that holds this object ends.
   struct Metrics {
-    explicit Metrics(std::shared_ptr<http::Exchange> client) : exchange(std::move(client)) {}
+    explicit Metrics(std::shared_ptr<ClientExchange> client) : exchange(std::move(client)) {}
     ~Metrics();
-    std::shared_ptr<http::Exchange> exchange;
+    std::shared_ptr<ClientExchange> exchange;
     std::vector<std::string> texts;  // metrics of the group and its engines
   };
 
   struct Open {
-    std::shared_ptr<http::Exchange> exchange;
+    std::shared_ptr<ClientExchange> exchange;
     PromptPrefixes prefixes = {};
     std::shared_ptr<Metrics> metrics = nullptr;  // metrics that the answer is a part of
     std::optional<size_t> engine = {};           // empty: waits for an engine

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "convoy/apps/serving/messages_client.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/hash.h"
@@ -23,7 +24,28 @@ namespace {
 constexpr std::string_view kPostPaths[] = {"/v1/chat/completions", "/v1/completions", "/tokenize",
                                            "/detokenize"};
 
+// Paths of the APIs for which a text model has no answer.
+constexpr std::string_view kPathsOfOthers[] = {
+    "/v1/embeddings", "/v1/responses", "/v1/images",      "/v1/audio",           "/v1/moderations",
+    "/v1/files",      "/v1/batches",   "/v1/fine_tuning", "/v1/messages/batches"};
+
 constexpr std::string_view kModelPath = "/v1/models/";
+
+template <size_t count>
+bool is_one_of(const std::string_view (&paths)[count], std::string_view path) {
+  return std::find(std::begin(paths), std::end(paths), path) != std::end(paths);
+}
+
+[[noreturn]] void refuse_path(std::string_view path) {
+  for (const std::string_view other : kPathsOfOthers)
+    if (path.starts_with(other))
+      throw ApiError(404,
+                     fmt::format("convoy serve has no {}: it serves texts, by "
+                                 "/v1/chat/completions, /v1/completions and /v1/messages",
+                                 other.substr(std::string_view("/v1/").size())),
+                     {}, "unsupported_path");
+  throw ApiError(404, fmt::format("there is no {}", path));
+}
 
 // Allows HEAD for GET, because health probes use HEAD.
 void require_method(const http::Exchange& exchange, std::string_view method) {
@@ -37,6 +59,16 @@ void require_method(const http::Exchange& exchange, std::string_view method) {
 void require_json(const http::Exchange& exchange) {
   if (!lower_case(std::string(exchange.header("content-type"))).starts_with("application/json"))
     throw ApiError(415, "the body must be JSON (Content-Type: application/json)");
+}
+
+// The key that a request carries: clients of OpenAI send `Authorization: Bearer KEY`, those of
+// Anthropic `x-api-key`. Empty: none.
+std::string_view key_of(const http::Exchange& exchange) {
+  constexpr std::string_view kScheme = "bearer ";
+  const std::string_view given = exchange.header("authorization");
+  if (lower_case(std::string(given.substr(0, kScheme.size()))) == kScheme)
+    return given.substr(kScheme.size());
+  return exchange.header("x-api-key");
 }
 
 }  // namespace
@@ -56,7 +88,9 @@ void FrontDesk::take(std::unique_ptr<http::Exchange> exchange) {
   try {
     direct(exchange);
   } catch (const ApiError& error) {
-    respond_error(*exchange, error);
+    if (!speaks_messages(exchange->path())) return respond_error(*exchange, error);
+    exchange->respond(error.status(), error.headers(),
+                      dumped(message_error(error.status(), error.body())) + "\n");
   }
 }
 
@@ -81,19 +115,21 @@ void FrontDesk::direct(std::unique_ptr<http::Exchange>& exchange) {
   if (path == "/tokenizer_info") {
     require_method(*exchange, "GET");
     require_open();
-    return engines_.take(std::move(exchange));
+    return engines_.take(std::make_unique<PlainClient>(std::move(exchange)));
   }
   if (path == "/metrics") {
     require_method(*exchange, "GET");
-    return engines_.take_metrics(std::move(exchange));
+    return engines_.take_metrics(std::make_unique<PlainClient>(std::move(exchange)));
   }
-  if (std::find(std::begin(kPostPaths), std::end(kPostPaths), path) == std::end(kPostPaths))
-    throw ApiError(404, fmt::format("there is no {}", path));
+  const bool is_message = speaks_messages(path);
+  if (!is_message && !is_one_of(kPostPaths, path)) refuse_path(path);
   require_method(*exchange, "POST");
   require_json(*exchange);
   require_open();
   if (nested_deeper(exchange->body())) throw ApiError(400, "the body is nested too deeply");
-  engines_.take(std::move(exchange));
+  if (!is_message) return engines_.take(std::make_unique<PlainClient>(std::move(exchange)));
+  EngineRequest request = engine_request(path, exchange->body());
+  engines_.take(std::make_unique<MessagesClient>(std::move(exchange), std::move(request)));
 }
 
 void FrontDesk::require_key(const http::Exchange& exchange) const {
@@ -104,14 +140,12 @@ void FrontDesk::require_key(const http::Exchange& exchange) const {
                    "the Host header is neither an address nor localhost; with --api-key-file any "
                    "name is taken");
   }
-  constexpr std::string_view kScheme = "bearer ";
-  std::string_view given = exchange.header("authorization");
-  const bool has_key = lower_case(std::string(given.substr(0, kScheme.size()))) == kScheme;
-  if (has_key) given.remove_prefix(kScheme.size());
+  const std::string_view given = key_of(exchange);
   bool is_valid = false;
   for (const std::string& key : keys_) is_valid = equal_in_constant_time(key, given) || is_valid;
-  if (!has_key || !is_valid)
-    throw ApiError(401, "the request carries no valid key (Authorization: Bearer KEY)", {},
+  if (given.empty() || !is_valid)
+    throw ApiError(401,
+                   "the request carries no valid key (Authorization: Bearer KEY, or x-api-key)", {},
                    "invalid_api_key", {{"www-authenticate", "Bearer"}});
 }
 

@@ -83,6 +83,14 @@ int64_t AnswerText::num_text_tokens() const {
   return static_cast<int64_t>(enough);
 }
 
+std::string AnswerText::stop_string() const {
+  if (!stop_at_) return {};
+  const std::string text = tokenizer_.decode(tokens_, skips_special_);
+  for (const std::string& stop : stop_)
+    if (text.compare(*stop_at_, stop.size(), stop) == 0) return stop;
+  return {};
+}
+
 std::string AnswerText::decode(size_t first_token, size_t end_token) const {
   const auto at = [this](size_t token) { return tokens_.begin() + static_cast<ptrdiff_t>(token); };
   return tokenizer_.decode({at(first_token), at(end_token)}, skips_special_);

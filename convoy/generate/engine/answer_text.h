@@ -27,6 +27,8 @@ class AnswerText {
   // Number of tokens that text() needs: without an end token, and without tokens that begin in a
   // stop string or after it.
   int64_t num_text_tokens() const;
+  // The stop string that has ended the answer; empty: none has.
+  std::string stop_string() const;
   // text() of an answer that goes on. Decodes only its newest tokens.
   std::string text_so_far();
 

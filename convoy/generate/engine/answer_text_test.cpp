@@ -22,7 +22,14 @@ TEST(AnswerText, AStopStringIsFoundAcrossHiddenTokens) {
     for (size_t count = 0; count < num_hidden; ++count) EXPECT_FALSE(answer.take(hidden));
     EXPECT_EQ(answer.take(id("2")), FinishReason::Stop) << num_hidden << " hidden tokens";
     EXPECT_EQ(answer.text(), "7");
+    EXPECT_EQ(answer.stop_string(), "42");
   }
+  const std::vector<int32_t> nine = {id("9")};
+  AnswerText ended(tokenizer, nine, {.stop = {"42", "5"}}, 100);
+  EXPECT_FALSE(ended.take(id("4")));
+  EXPECT_EQ(ended.stop_string(), "");
+  EXPECT_EQ(ended.take(id("9")), FinishReason::Stop);
+  EXPECT_EQ(ended.stop_string(), "");
 }
 
 }  // namespace

@@ -410,7 +410,8 @@ Completion Engine::complete(const Row& row, FinishReason reason) const {
           .logprobs = row.logprobs,
           .likeliest = row.likeliest,
           .prompt_logprobs = row.prompt_logprobs,
-          .finish_reason = reason};
+          .finish_reason = reason,
+          .stop_string = row.answer.stop_string()};
 }
 
 std::vector<Completion> answer_all(Engine& engine, std::vector<Request> requests,

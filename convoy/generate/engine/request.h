@@ -100,6 +100,7 @@ struct Completion {
   std::vector<std::vector<kernels::TokenLogprob>> likeliest = {};  // for each token, when requested
   PromptLogprobs prompt_logprobs = {};                             // when requested
   FinishReason finish_reason = FinishReason::Length;
+  std::string stop_string = {};  // the one that ended the answer; empty: none
 
   AnswerTokens tokens() const { return {token_ids, logprobs, likeliest}; }
   AnswerTokens tokens_of_text() const { return tokens().first(static_cast<size_t>(text_tokens)); }

@@ -23,12 +23,12 @@ Json usage_of(const Usage& usage) {
 }
 
 std::string part_of_choice(const AnswerHead& head, int64_t choice, const Json& content,
-                           const Json& logprobs, const Json& finish_reason) {
+                           const Json& logprobs, const Json& end = {{"finish_reason", nullptr}}) {
   Json part = head_of(head, true);
   Json one = {{"index", choice}};
   one[head.kind == ApiKind::Chat ? "delta" : "text"] = content;
   one["logprobs"] = logprobs;
-  one["finish_reason"] = finish_reason;
+  one.update(end);
   part["choices"] = Json::array({one});
   if (head.reports_usage) part["usage"] = nullptr;
   return event(part);
@@ -61,6 +61,11 @@ std::string_view finish_reason(generate::FinishReason reason, bool calls_tools) 
   return generate::finish_reason_name(reason);
 }
 
+// vLLM's field, which OpenAI's API does not have: the stop string that ended the text.
+void add_stop_string(const generate::Completion& completion, Json& choice) {
+  if (!completion.stop_string.empty()) choice["stop_reason"] = completion.stop_string;
+}
+
 // Returns the message of `text`, whose calls it puts into `calls`.
 Json message_of(const AnswerHead& head, int64_t choice, const std::string& text,
                 std::vector<ToolCall>& calls) {
@@ -88,6 +93,7 @@ Json chat_choice(const AnswerHead& head, int64_t choice, const generate::Complet
   Json one = {{"index", choice}, {"message", message_of(head, choice, completion.text, calls)}};
   one["logprobs"] = LogprobWriter(head.kind, tokenizer).next(completion.tokens_of_text());
   one["finish_reason"] = finish_reason(completion.finish_reason, !calls.empty());
+  add_stop_string(completion, one);
   return one;
 }
 
@@ -104,6 +110,7 @@ Json completion_choice(const AskedPrompts& prompts, size_t choice,
   if (prompts.prompt_logprobs)
     one["prompt_logprobs"] = prompt_logprobs(tokenizer, scored, *prompts.prompt_logprobs);
   one["finish_reason"] = finish_reason(completion.finish_reason, false);
+  add_stop_string(completion, one);
   return one;
 }
 
@@ -130,28 +137,30 @@ Json whole_answer(const AnswerHead& head, const AskedPrompts& prompts,
 
 std::string first_part(const AnswerHead& head, int64_t choice) {
   if (head.kind == ApiKind::Completion) return {};
-  return part_of_choice(head, choice, {{"role", "assistant"}, {"content", ""}}, nullptr, nullptr);
+  return part_of_choice(head, choice, {{"role", "assistant"}, {"content", ""}}, nullptr);
 }
 
 std::string text_part(const AnswerHead& head, int64_t choice, std::string_view text,
                       const Json& logprobs) {
-  return part_of_choice(head, choice, content_of(head, text), logprobs, nullptr);
+  return part_of_choice(head, choice, content_of(head, text), logprobs);
 }
 
 std::string thoughts_part(const AnswerHead& head, int64_t choice, std::string_view thoughts) {
-  return part_of_choice(head, choice, {{"reasoning_content", thoughts}}, nullptr, nullptr);
+  return part_of_choice(head, choice, {{"reasoning_content", thoughts}}, nullptr);
 }
 
 std::string calls_part(const AnswerHead& head, int64_t choice, const std::vector<ToolCall>& calls,
                        int64_t first) {
   return part_of_choice(head, choice, {{"tool_calls", calls_of(head, choice, calls, first, true)}},
-                        nullptr, nullptr);
+                        nullptr);
 }
 
-std::string end_part(const AnswerHead& head, int64_t choice, generate::FinishReason reason,
+std::string end_part(const AnswerHead& head, int64_t choice, const generate::Completion& completion,
                      bool calls_tools) {
+  Json end = {{"finish_reason", finish_reason(completion.finish_reason, calls_tools)}};
+  add_stop_string(completion, end);
   const Json nothing = head.kind == ApiKind::Chat ? Json::object() : Json("");
-  return part_of_choice(head, choice, nothing, nullptr, finish_reason(reason, calls_tools));
+  return part_of_choice(head, choice, nothing, nullptr, end);
 }
 
 std::string usage_part(const AnswerHead& head, const Usage& usage) {

@@ -59,7 +59,7 @@ std::string thoughts_part(const AnswerHead& head, int64_t choice, std::string_vi
 // A part with whole calls. `first`: the number of the first one within the choice.
 std::string calls_part(const AnswerHead& head, int64_t choice, const std::vector<ToolCall>& calls,
                        int64_t first);
-std::string end_part(const AnswerHead& head, int64_t choice, generate::FinishReason reason,
+std::string end_part(const AnswerHead& head, int64_t choice, const generate::Completion& completion,
                      bool calls_tools);
 std::string usage_part(const AnswerHead& head, const Usage& usage);
 inline constexpr std::string_view kLastEvent = "data: [DONE]\n\n";

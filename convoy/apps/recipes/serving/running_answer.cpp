@@ -82,7 +82,7 @@ void RunningAnswer::end_stream(int64_t choice, const generate::Completion& compl
   send_found(choice, stream.reader.end(), {}, 0);
   const Json logprobs = stream.logprobs.next(completion.tokens_of_text());
   if (!logprobs.is_null()) exchange_->send(text_part(head_, choice, "", logprobs));
-  exchange_->send(end_part(head_, choice, completion.finish_reason, stream.calls > 0));
+  exchange_->send(end_part(head_, choice, completion, stream.calls > 0));
 }
 
 // Counts the tokens of a choice. The choices of a prompt share its tokens, so they count once.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/apps/recipes/serving/api_fields.h"
+#include "convoy/apps/serving/field_reader.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/core/io/json_text.h"
 
-namespace convoy::recipes {
+namespace convoy::serving {
 namespace {
 
 [[noreturn]] void refuse_field(const std::string& field, const std::string& problem) {
@@ -96,4 +96,4 @@ void FieldReader::refuse(const std::string& field, const std::string& wanted, co
                  field, "invalid_value");
 }
 
-}  // namespace convoy::recipes
+}  // namespace convoy::serving
