@@ -61,7 +61,7 @@ void require_json(const http::Exchange& exchange) {
     throw ApiError(415, "the body must be JSON (Content-Type: application/json)");
 }
 
-// The key that a request carries: clients of OpenAI send `Authorization: Bearer KEY`, those of
+// The key that a request carries: a client of OpenAI sends `Authorization: Bearer KEY`, a client of
 // Anthropic `x-api-key`. Empty: none.
 std::string_view key_of(const http::Exchange& exchange) {
   constexpr std::string_view kScheme = "bearer ";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Anthropic's Messages API in terms of OpenAI's: requests become chat requests, answers of a chat
-// become messages. What has no equal in a chat is refused by name. Plain data, thread-safe.
+// become messages. A field without an equal in a chat is refused by name. Plain data, thread-safe.
 // https://docs.claude.com/en/api/messages
 #pragma once
 

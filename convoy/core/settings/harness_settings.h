@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Settings of a measurement by lm-evaluation-harness: the section `eval` of a training, and flags of
-// `convoy eval --tasks`. Plain data.
+// Settings of measurements by lm-evaluation-harness: the section `eval` of a training, and flags
+// of `convoy eval --tasks`. Plain data.
 #pragma once
 
 #include <cstdint>

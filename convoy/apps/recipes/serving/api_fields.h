@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What requests are read with, by the names of this layer.
+// The readers of requests by the names of this layer.
 #pragma once
 
 #include "convoy/apps/serving/field_reader.h"
