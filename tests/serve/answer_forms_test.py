@@ -5,6 +5,7 @@ import concurrent.futures
 import contextlib
 import enum
 import json
+import pathlib
 import re
 import subprocess
 import tempfile
@@ -241,6 +242,148 @@ class Forms(unittest.TestCase):
             with self.subTest(outputs=outputs), self.assertRaises(openai.BadRequestError) as caught:
                 self.chat(extra_body={"structured_outputs": outputs})
             self.assertEqual(caught.exception.param, "structured_outputs." + next(iter(outputs)))
+
+
+def tool(name, properties, **given):
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+    return {"type": "function", "function": {"name": name, "parameters": schema, **given}}
+
+
+class Calls(unittest.TestCase):
+    """Calls of tools. The adapter `caller` calls `add`; the model beside it knows of no calls."""
+
+    ADD = {"a": {"type": "integer", "maximum": 99}, "b": {"type": "integer", "maximum": 99}}
+    SIZE = {"size": {"enum": ["s", "m", "l"]}, "sure": {"type": "boolean"}}
+    TOOLS = [tool("add", ADD), tool("set_size", SIZE)]
+
+    @classmethod
+    def setUpClass(cls):
+        cls.stack = contextlib.ExitStack()
+        template = str(pathlib.Path(__file__).parent / "tools.jinja")
+        cls.server = cls.stack.enter_context(
+            served.served("--adapter", f"caller={served.CALLER}", "--template-path", template)
+        )
+        cls.client = served.client_of(cls.server)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.stack.close()
+
+    def chat(self, **given):
+        return self.client.chat.completions.create(
+            **{
+                "model": "tally",
+                "messages": served.Tools.ASKED,
+                "tools": self.TOOLS,
+                "temperature": 1,
+                "max_tokens": 250,
+                "seed": 5,
+                **given,
+            }
+        )
+
+    def assert_calls(self, choice):
+        """Every call of a whole answer is of a tool, and its arguments match; returns the names."""
+        names = []
+        for call in choice.message.tool_calls or []:
+            schemas = {one["function"]["name"]: one["function"]["parameters"] for one in self.TOOLS}
+            jsonschema.validate(json.loads(call.function.arguments), schemas[call.function.name])
+            names.append(call.function.name)
+        return names
+
+    def test_required_calls_come_and_match(self):
+        found = set()
+        for temperature in (0.5, 1, 3):
+            for choice in self.chat(
+                tool_choice="required",
+                n=6,
+                temperature=temperature,
+                top_p=1,
+                parallel_tool_calls=False,
+                extra_body={"min_p": 0},
+            ).choices:
+                self.assertEqual((choice.finish_reason, choice.message.content), ("tool_calls", None))
+                (name,) = self.assert_calls(choice)
+                found.add(name)
+        self.assertEqual(found, {"add", "set_size"})
+
+    def test_required_calls_may_be_several(self):
+        numbers = set()
+        for choice in self.chat(tool_choice="required", n=12, temperature=3, top_p=1).choices:
+            if choice.finish_reason == "tool_calls":
+                numbers.add(len(self.assert_calls(choice)))
+        self.assertGreater(max(numbers), 1, numbers)
+
+    def test_a_named_function_is_called_once(self):
+        for name in ("add", "set_size"):
+            choice = {"type": "function", "function": {"name": name}}
+            for one in self.chat(tool_choice=choice, n=4, temperature=2).choices:
+                self.assertEqual(one.finish_reason, "tool_calls")
+                self.assertEqual(self.assert_calls(one), [name])
+
+    def test_strict_calls_match_where_the_model_calls(self):
+        tools = [tool("add", {"c": {"type": "boolean"}}, strict=True)]
+        for choice in self.chat(model="caller", tools=tools, n=4, max_tokens=120).choices:
+            if choice.finish_reason != "tool_calls":
+                continue
+            for call in choice.message.tool_calls:
+                self.assertIsInstance(json.loads(call.function.arguments)["c"], bool)
+        free = self.chat(model="caller", tools=tools, temperature=0).choices[0]
+        self.assertEqual(list(json.loads(free.message.tool_calls[0].function.arguments)), ["c"])
+        said = self.chat(
+            model="caller",
+            tools=tools,
+            temperature=0,
+            messages=[
+                *served.Tools.ASKED,
+                {
+                    "role": "assistant",
+                    "tool_calls": [
+                        {
+                            "id": "1",
+                            "type": "function",
+                            "function": {"name": "add", "arguments": '{"a": 31, "b": 7}'},
+                        }
+                    ],
+                },
+                {"role": "tool", "tool_call_id": "1", "content": "38"},
+            ],
+        ).choices[0]
+        self.assertEqual((said.message.content, said.finish_reason), ("It is 38.", "stop"))
+
+    def test_streams_bring_what_whole_answers_are(self):
+        given = dict(tool_choice="required", parallel_tool_calls=False, n=3, logprobs=True)
+        whole = self.chat(**given)
+        wanted = [
+            [(one.function.name, one.function.arguments) for one in choice.message.tool_calls]
+            for choice in whole.choices
+        ]
+        calls, tokens = [[], [], []], [0] * 3
+        for part in self.chat(stream=True, **given):
+            for choice in part.choices:
+                for one in choice.delta.tool_calls or []:
+                    calls[choice.index].append((one.function.name, one.function.arguments))
+                tokens[choice.index] += len(choice.logprobs.content) if choice.logprobs else 0
+        self.assertEqual(calls, wanted)
+        self.assertEqual(tokens, [len(choice.logprobs.content) for choice in whole.choices])
+
+    def test_a_schema_that_is_not_covered_is_refused_with_its_tool(self):
+        for given, param in (
+            (dict(tool_choice="required"), "tools[1].function.parameters"),
+            (dict(tools=[tool("f", {"a": {"not": {}}}, strict=True)]), "tools[0].function.parameters"),
+        ):
+            asked = {"tools": [self.TOOLS[0], tool("f", {"a": {"not": {}}})], **given}
+            with self.assertRaises(openai.BadRequestError) as caught:
+                self.chat(**asked)
+            self.assertEqual(caught.exception.param, param)
+            self.assertIn('"not"', str(caught.exception))
+        # Without `strict`, arguments of that tool are any object.
+        self.assertTrue(self.chat(tools=[tool("f", {"a": {"not": {}}})]).choices)
 
 
 class Files(unittest.TestCase):

@@ -583,9 +583,10 @@ class Tools(unittest.TestCase):
         self.assertLess(without.usage.prompt_tokens, self.chat().usage.prompt_tokens)
 
     def test_other_choices_are_refused(self):
-        with self.assertRaises(openai.BadRequestError) as caught:
-            self.chat(tool_choice="required")
-        self.assertEqual(caught.exception.param, "tool_choice")
+        for choice in ("any", {"type": "function", "function": {"name": "subtract"}}):
+            with self.assertRaises(openai.BadRequestError) as caught:
+                self.chat(tool_choice=choice)
+            self.assertEqual(caught.exception.param, "tool_choice")
 
 
 class OtherServers(unittest.TestCase):

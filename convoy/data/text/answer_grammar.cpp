@@ -19,9 +19,11 @@ ConvoyGrammarKind rust_kind(GrammarKind kind) {
     case GrammarKind::Choice:
       return CONVOY_CHOICE;
     case GrammarKind::Lark:
+      return CONVOY_LARK;
+    case GrammarKind::LarkWithSchemas:
       break;
   }
-  return CONVOY_LARK;
+  return CONVOY_LARK_WITH_SCHEMAS;
 }
 
 std::string_view name_of(GrammarKind kind) {
@@ -33,6 +35,7 @@ std::string_view name_of(GrammarKind kind) {
     case GrammarKind::Choice:
       return "list of choices";
     case GrammarKind::Lark:
+    case GrammarKind::LarkWithSchemas:
       break;
   }
   return "grammar";

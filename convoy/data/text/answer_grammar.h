@@ -19,7 +19,9 @@ namespace convoy::text {
 
 // JsonSchema: a JSON Schema, as JSON. Regex: the whole text matches it; in the syntax of Rust's
 // regex crate. Choice: a JSON list of texts. Lark: a grammar in llguidance's form of Lark.
-enum class GrammarKind { JsonSchema, Regex, Choice, Lark };
+// LarkWithSchemas: {"lark": TEXT, "schemas": [...]}, where json_0, json_1, ... are rules of the
+// grammar for texts of the schemas.
+enum class GrammarKind { JsonSchema, Regex, Choice, Lark, LarkWithSchemas };
 
 struct GrammarSource {
   GrammarKind kind = GrammarKind::JsonSchema;

@@ -79,8 +79,15 @@ int convoy_vocabulary_create(const ConvoyTokenizer* tokenizer, size_t num_ids, c
                              ConvoyText* error);
 void convoy_vocabulary_free(const ConvoyVocabulary* vocabulary);
 
-// CHOICE: a JSON list of texts.
-typedef enum { CONVOY_JSON_SCHEMA, CONVOY_REGEX, CONVOY_CHOICE, CONVOY_LARK } ConvoyGrammarKind;
+// CHOICE: a JSON list of texts. LARK_WITH_SCHEMAS: {"lark": TEXT, "schemas": [...]}, where json_0, json_1, ... are rules for the
+// texts of the schemas.
+typedef enum {
+  CONVOY_JSON_SCHEMA,
+  CONVOY_REGEX,
+  CONVOY_CHOICE,
+  CONVOY_LARK,
+  CONVOY_LARK_WITH_SCHEMAS
+} ConvoyGrammarKind;
 // A grammar at the beginning of a text. An error names what the grammar has that is not covered. A grammar keeps what it
 // needs of the vocabulary. Calls for one grammar come one after the other; a copy is another grammar at the same place.
 int convoy_grammar_compile(const ConvoyVocabulary* vocabulary, ConvoyGrammarKind kind, const uint8_t* source, size_t size,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use llguidance::api::TopLevelGrammar;
 use llguidance::toktrie::{ApproximateTokEnv, SimpleVob, TokEnv, TokRxInfo, TokTrie};
 use llguidance::{Matcher, ParserFactory};
+use serde::Deserialize;
 use serde_json::{json, Value};
 
 use crate::abi::{bytes, guard, Text};
@@ -14,6 +15,9 @@ use crate::tokenizer::Handle;
 /// JSON's white space between two signs: a model that indents has room, and a text cannot go on
 /// with it for ever.
 const WHITE_SPACE: &str = r"[\x20\x0A\x0D\x09]{1,40}";
+
+/// Tags of tool calls. Where they are special tokens, a grammar may name them: `<tool_call>`.
+const CALL_TAGS: [&str; 2] = ["<tool_call>", "</tool_call>"];
 
 /// The tokens of a tokenizer as a trie of bytes.
 pub struct Vocabulary {
@@ -35,14 +39,18 @@ enum Kind {
     Regex,
     Choice,
     Lark,
+    LarkWithSchemas,
 }
 
 impl Vocabulary {
     fn new(tokenizer: &Handle, num_ids: usize) -> Result<Vocabulary, String> {
-        let words = tokenizer.token_bytes(num_ids).ok_or(
+        let mut words = tokenizer.token_bytes(num_ids).ok_or(
             "the tokenizer's decoder does not say the bytes of its tokens (it is neither byte-level nor \
              SentencePiece's): answers of a given form cannot be had with it",
         )?;
+        for (id, name) in tokenizer.special_tokens(&CALL_TAGS, num_ids) {
+            words[id] = [&[TokTrie::SPECIAL_TOKEN_MARKER], name.as_bytes()].concat();
+        }
         Vocabulary::of_words(words, tokenizer.drops_first_space())
     }
 
@@ -73,6 +81,7 @@ impl Vocabulary {
             Kind::Regex => TopLevelGrammar::from_regex(source),
             Kind::Choice => TopLevelGrammar::from_lark(lark_of_choice(source)?),
             Kind::Lark => TopLevelGrammar::from_lark(source.to_string()),
+            Kind::LarkWithSchemas => TopLevelGrammar::from_lark(lark_with_schemas(source)?),
         };
         let mut parser =
             self.factory.create_parser(grammar).map_err(|error| in_our_words(&format!("{error:#}")))?;
@@ -192,8 +201,10 @@ fn check_subschema(schema: &Value) -> Result<(), String> {
 }
 
 fn schema_of(source: &str) -> Result<Value, String> {
-    let mut schema: Value =
-        serde_json::from_str(source).map_err(|error| format!("the schema is not JSON: {error}"))?;
+    checked_schema(serde_json::from_str(source).map_err(|error| format!("the schema is not JSON: {error}"))?)
+}
+
+fn checked_schema(mut schema: Value) -> Result<Value, String> {
     if schema == Value::Bool(true) {
         schema = json!({});
     }
@@ -210,6 +221,21 @@ fn lark_of_choice(source: &str) -> Result<String, String> {
     let texts: Vec<String> = serde_json::from_str(source).map_err(|error| error.to_string())?;
     let alternatives: Vec<String> = texts.iter().map(|text| Value::from(text.as_str()).to_string()).collect();
     Ok(format!("start: {}", alternatives.join(" | ")))
+}
+
+#[derive(Deserialize)]
+struct LarkWithSchemas {
+    lark: String,
+    schemas: Vec<Value>,
+}
+
+fn lark_with_schemas(source: &str) -> Result<String, String> {
+    let LarkWithSchemas { mut lark, schemas } =
+        serde_json::from_str(source).map_err(|error| error.to_string())?;
+    for (place, schema) in schemas.into_iter().enumerate() {
+        lark.push_str(&format!("\njson_{place}: %json {}", checked_schema(schema)?));
+    }
+    Ok(lark)
 }
 
 impl Place {
@@ -272,7 +298,8 @@ pub unsafe extern "C" fn convoy_grammar_compile(
     guard(error, || {
         let source = std::str::from_utf8(bytes(source, size))
             .map_err(|error| format!("the text is not UTF-8: {error}"))?;
-        let kind = [Kind::JsonSchema, Kind::Regex, Kind::Choice, Kind::Lark][kind as usize];
+        let kind =
+            [Kind::JsonSchema, Kind::Regex, Kind::Choice, Kind::Lark, Kind::LarkWithSchemas][kind as usize];
         Arc::increment_strong_count(vocabulary);
         let vocabulary = Arc::from_raw(vocabulary);
         let mut made = Place { matcher: vocabulary.compile(kind, source)?, vocabulary };
@@ -474,6 +501,39 @@ mod tests {
         assert!(matches(&lark, "((x))") && !matches(&lark, "((x)"));
         assert!(vocabulary.compile(Kind::Regex, "(").is_err());
         assert!(vocabulary.compile(Kind::Lark, "start: missing").is_err());
+    }
+
+    #[test]
+    fn a_grammar_holds_schemas() {
+        let vocabulary = vocabulary();
+        let compiled = |source: Value| vocabulary.compile(Kind::LarkWithSchemas, &source.to_string());
+        let lark = r#"start: "a " json_0 "}\n" | "b " json_1"#;
+        let integer = json!({"type": "integer"});
+        let grammar = compiled(json!({"lark": lark, "schemas": [{"properties": {"x": integer},
+            "type": "object", "additionalProperties": false}, {"enum": ["c"]}]}))
+        .unwrap();
+        assert!(matches(&grammar, "a {\"x\": 1}}\n") && matches(&grammar, "b \"c\""));
+        assert!(!matches(&grammar, "a {\"y\": 1}}\n") && !matches(&grammar, "a \"c\"}\n"));
+        assert!(behind(&grammar, &format!("a {{{}", " ".repeat(41))).is_none());
+        let error = compiled(json!({"lark": lark, "schemas": [{}, {"not": {}}]})).err().unwrap();
+        assert!(error.contains("not"), "{error}");
+        let error = compiled(json!({"lark": lark, "schemas": [{"minProperties": 2}, {}]})).err().unwrap();
+        assert!(error.contains("minProperties"), "{error}");
+    }
+
+    #[test]
+    fn a_grammar_names_special_tokens() {
+        let mut words: Vec<Vec<u8>> = ["a", "<", "tool_call>"].map(|word| word.as_bytes().to_vec()).to_vec();
+        words.push(b"\xff<tool_call>".to_vec());
+        let vocabulary = Arc::new(Vocabulary::of_words(words, false).unwrap());
+        let matcher = vocabulary.compile(Kind::Lark, "start: TEXT <tool_call> \"a\"\nTEXT: /[a<]*/").unwrap();
+        let mut place = Place { matcher, vocabulary };
+        let mut mask = [0];
+        place.mask(&mut mask, true).unwrap();
+        assert_eq!(mask[0], 0b1011, "the tag, and not its letters");
+        place.matcher.consume_token(3).unwrap();
+        place.mask(&mut mask, false).unwrap();
+        assert_eq!(mask[0], 0b0001);
     }
 
     #[test]

@@ -79,6 +79,14 @@ impl Handle {
         token_bytes::of_all(&self.tokenizer, num_ids, |id| self.special.contains(&id))
     }
 
+    /// Special tokens by their names, where `names` has them, with their ids below `num_ids`.
+    pub fn special_tokens<'a>(&self, names: &[&'a str], num_ids: usize) -> Vec<(usize, &'a str)> {
+        let is_meant = |id: &u32| self.special.contains(id) && (*id as usize) < num_ids;
+        let id_of =
+            |name: &&'a str| Some((self.tokenizer.token_to_id(name).filter(is_meant)? as usize, *name));
+        names.iter().filter_map(id_of).collect()
+    }
+
     /// True when the decoder leaves out the space before a text's first word.
     pub fn drops_first_space(&self) -> bool {
         let Some(id) = self.tokenizer.token_to_id("\u{2581}a") else { return false };

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "convoy/apps/recipes/serving/api_fields.h"
 #include "convoy/data/text/answer_grammar.h"
@@ -14,6 +15,12 @@ namespace convoy::recipes {
 struct AskedForm {
   text::GrammarSource source;
   std::string field;  // its field in the request, for errors
+  // The schemas within the source, each with its field.
+  struct Part {
+    text::GrammarSource source;
+    std::string field;
+  };
+  std::vector<Part> parts = {};
 };
 
 // Reads `response_format` (OpenAI) and `structured_outputs` (vLLM); nothing when any text will do.

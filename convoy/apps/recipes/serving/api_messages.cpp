@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "convoy/apps/recipes/serving/api_tools.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/lower_case.h"
 #include "convoy/core/io/json_text.h"
@@ -12,18 +13,6 @@ namespace {
 
 [[noreturn]] void refuse_message(const std::string& place, const std::string& problem) {
   throw ApiError(400, fmt::format("`{}` {}", place, problem), place);
-}
-
-// Returns the function of a tool or a call {"type": "function", "function": {"name": ...}}.
-// `place`: place of the whole object.
-const Json& function_of(FieldReader& fields, const std::string& place) {
-  const std::string type = fields.text("type");
-  if (!type.empty() && type != "function")
-    FieldReader::refuse(place + ".type", "\"function\"", type);
-  const Json* function = fields.object("function");
-  if (function == nullptr || !function->value("name", Json()).is_string())
-    refuse_message(place + ".function", "must be an object with a `name`");
-  return *function;
 }
 
 // The client sends a model's broken JSON back with the conversation. The template then gets it as
@@ -128,23 +117,6 @@ Json read_message(const Json& given, const std::string& place) {
   return message;
 }
 
-// Accepts the fields of functions in the schemas that transformers and pydantic make. Refuses
-// `strict`, which asks for guided decoding.
-void read_tool(const Json& tool, const std::string& place) {
-  if (!tool.is_object()) refuse_message(place, "must be a function");
-  FieldReader fields(tool, place);
-  const Json& function = function_of(fields, place);
-  fields.require_nothing_else();
-  FieldReader of_function(function, place + ".function");
-  if (of_function.text("name").empty())
-    refuse_message(place + ".function.name", "must not be empty");
-  of_function.text("description");
-  of_function.object("parameters");
-  of_function.object("return");
-  of_function.require_neutral("strict", {false});
-  of_function.require_nothing_else();
-}
-
 }  // namespace
 
 Json read_messages(FieldReader& fields) {
@@ -178,19 +150,6 @@ Json read_template_kwargs(FieldReader& fields) {
                      "chat_template_kwargs", "invalid_value");
   variables.update(*kwargs);
   return variables;
-}
-
-Json read_tools(FieldReader& fields) {
-  const Json* tools = fields.find("tools");
-  if (tools != nullptr && !tools->is_array())
-    FieldReader::refuse("tools", "a list of functions", *tools);
-  for (size_t at = 0; tools != nullptr && at < tools->size(); ++at)
-    read_tool((*tools)[at], fmt::format("tools[{}]", at));
-  fields.require_neutral("tool_choice", {"auto", "none"});
-  fields.require_neutral("parallel_tool_calls", {true});
-  const Json* choice = fields.find("tool_choice");
-  const bool calls_none = choice != nullptr && *choice == "none";
-  return tools == nullptr || tools->empty() || calls_none ? Json() : *tools;
 }
 
 }  // namespace convoy::recipes

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The messages and tools of a chat, in the form that chat templates read.
+// The messages of a chat, in the form that chat templates read.
 #pragma once
 
 #include "convoy/apps/recipes/serving/api_fields.h"
@@ -15,8 +15,5 @@ Json read_messages(FieldReader& fields);
 // Reads `chat_template_kwargs`, `reasoning_effort` and `verbosity`; empty without them. Throws
 // ApiError.
 Json read_template_kwargs(FieldReader& fields);
-
-// Reads `tools`; null without tools, or when `tool_choice` is none. Throws ApiError.
-Json read_tools(FieldReader& fields);
 
 }  // namespace convoy::recipes

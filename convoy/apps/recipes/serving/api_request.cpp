@@ -206,7 +206,7 @@ ApiRequest parse_api_request(ApiKind kind, std::string_view body,
     fields.require_neutral("suffix", {""});
   }
   request.form = read_form(fields);
-  if (request.form && !request.tools.is_null())
+  if (request.form && !request.tools.tools.is_null())
     throw ApiError(400,
                    fmt::format("`{}` beside `tools` is not served: leave one out, or set "
                                "`tool_choice` to \"none\"",

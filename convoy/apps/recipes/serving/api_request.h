@@ -13,6 +13,7 @@
 
 #include "convoy/apps/recipes/serving/api_fields.h"
 #include "convoy/apps/recipes/serving/api_form.h"
+#include "convoy/apps/recipes/serving/api_tools.h"
 #include "convoy/core/settings/command_flags.h"
 #include "convoy/core/settings/sampling_choice.h"
 #include "convoy/generate/engine/request.h"
@@ -25,7 +26,7 @@ struct ApiRequest {
   ApiKind kind = ApiKind::Chat;
   std::string model;
   Json messages;  // for ApiKind::Chat
-  Json tools;     // tools that its answer may call; null: none
+  AskedTools tools;
   // Texts or ids, for ApiKind::Completion.
   std::vector<std::variant<std::string, std::vector<int32_t>>> prompts;
   Json template_kwargs = Json::object();

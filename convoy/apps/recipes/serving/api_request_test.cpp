@@ -130,7 +130,7 @@ TEST(ApiRequest, ToolsAreGivenUnlessNoneMayBeCalled) {
   const std::string tools =
       R"("tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}])";
   const auto tools_of = [](const std::string& fields) {
-    return parse_api_request(ApiKind::Chat, chat_with(fields)).tools;
+    return parse_api_request(ApiKind::Chat, chat_with(fields)).tools.tools;
   };
   EXPECT_EQ(tools_of(tools)[0]["function"]["name"], "f");
   EXPECT_EQ(tools_of(tools + R"(,"tool_choice":"auto","parallel_tool_calls":true)").size(), 1u);
@@ -144,12 +144,45 @@ TEST(ApiRequest, ToolsAreGivenUnlessNoneMayBeCalled) {
   expect_refused_tool("5", "tools[0]");
   expect_refused_tool(R"({"type":"function","function":{"name":""}})", "tools[0].function.name");
   expect_refused_tool(R"({"function":{"name":"f"},"cache":1})", "tools[0].cache");
-  expect_refused_tool(R"({"function":{"name":"f","strict":true}})", "tools[0].function.strict");
+  expect_refused_tool(R"({"function":{"name":"f","strict":1}})", "tools[0].function.strict");
   expect_refused_tool(R"({"function":{"name":"f","grammar":""}})", "tools[0].function.grammar");
   EXPECT_EQ(
       tools_of(R"("tools":[{"function":{"name":"f","description":null,"strict":false}}])").size(),
       1u);
-  expect_refused(ApiKind::Chat, chat_with(tools + R"(,"tool_choice":"required")"), "tool_choice");
+}
+
+TEST(ApiRequest, ToolsBindTheAnswerAsTheChoiceSays) {
+  const std::string tools =
+      R"("tools":[{"function":{"name":"f"}},{"function":{"name":"g","strict":true}}])";
+  const auto rules_of = [](const std::string& fields) {
+    return parse_api_request(ApiKind::Chat, chat_with(fields)).tools.rules;
+  };
+  EXPECT_FALSE(rules_of(R"("tools":[{"function":{"name":"f","strict":false}}])").bind());
+  EXPECT_FALSE(rules_of(tools + R"(,"tool_choice":"none")").bind());
+  EXPECT_FALSE(rules_of(R"("parallel_tool_calls":false)").bind());
+  const CallRules strict = rules_of(tools);
+  EXPECT_TRUE(strict.bind() && !strict.are_required && !strict.is_single);
+  EXPECT_EQ(strict.functions[1].strict, true);
+  EXPECT_TRUE(
+      rules_of(R"("tools":[{"function":{"name":"f"}}],"parallel_tool_calls":false)").bind());
+  const CallRules required = rules_of(tools + R"(,"tool_choice":"required")");
+  EXPECT_TRUE(required.are_required && !required.is_single && required.functions.size() == 2);
+  const CallRules named =
+      rules_of(tools + R"(,"tool_choice":{"type":"function","function":{"name":"g"}})");
+  EXPECT_TRUE(named.are_required && named.is_single);
+  ASSERT_EQ(named.functions.size(), 1u);
+  EXPECT_EQ(named.functions[0].field, "tools[1].function");
+  const Json shown = parse_api_request(ApiKind::Chat, chat_with(tools)).tools.tools;
+  EXPECT_FALSE(shown[1]["function"].contains("strict")) << "templates do not know it";
+  const auto expect_refused_choice = [&](const std::string& before, const std::string& choice) {
+    expect_refused(ApiKind::Chat, chat_with(before + "\"tool_choice\":" + choice), "tool_choice");
+  };
+  expect_refused_choice("", R"("required")");
+  expect_refused_choice(tools + ",", R"("any")");
+  expect_refused_choice(tools + ",", R"({"function":{"name":"h"}})");
+  expect_refused(ApiKind::Chat,
+                 chat_with(tools + R"(,"tool_choice":{"type":"allowed_tools","tools":[]})"),
+                 "tool_choice.type");
 }
 
 TEST(ApiRequest, CallsOfFormerTurnsAreReadAsTemplatesReadThem) {
@@ -262,12 +295,10 @@ TEST(ApiRequest, TemplatesGetNoVariableThatTheRequestSets) {
 
 TEST(ApiRequest, RefusalsNameWhatIsServed) {
   try {
-    parse_api_request(ApiKind::Chat, chat_with(R"("tool_choice":"required")"));
+    parse_api_request(ApiKind::Chat, chat_with(R"("store":true)"));
     ADD_FAILURE();
   } catch (const ApiError& error) {
-    EXPECT_STREQ(error.what(),
-                 R"(`tool_choice` is served as "auto" or "none" alone, found "required"; leave it )"
-                 "out");
+    EXPECT_STREQ(error.what(), "`store` is served as false alone, found true; leave it out");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "convoy/apps/recipes/generate/answer_prompts.h"
+#include "convoy/apps/recipes/serving/tool_call_form.h"
 #include "convoy/core/base/error.h"
 #include "convoy/generate/engine/thought_ids.h"
 
@@ -15,7 +16,7 @@ RequestParser::RequestParser(const data::SampleEncoder& encoder, const LoadedMod
       options_(std::move(options)),
       tokenizing_(encoder, loaded, options_.template_kwargs),
       tool_format_(tool_format(options_.tool_call_parser, loaded.template_or_null())),
-      has_special_tags_(has_special_tags(tool_format_, loaded.tokenizer)),
+      call_tags_(call_tags(tool_format_, loaded.tokenizer)),
       grammars_(grammar_compiler(loaded)) {}
 
 ParsedRequest RequestParser::parse(std::string_view path, std::string_view body) const {
@@ -46,44 +47,62 @@ AskedAnswers RequestParser::asked_answers(ApiRequest request) const {
   check_number(request);
   asked.prompts = tokenizing_.prompts(request);
   check_lengths(asked.prompts, request.kind);
-  if (!request.tools.is_null()) {
+  if (!request.tools.tools.is_null()) {
     asked.tool_format = tool_format_;
-    asked.shows_special_tokens = has_special_tags_;
+    asked.shows_special_tokens = call_tags_.are_special();
     asked.begins_in_thoughts = opens_thoughts(asked.prompts.front(), loaded_.tokenizer);
+    if (request.tools.rules.bind())
+      request.form = form_of_calls(request.tools.rules, tool_format_, call_tags_);
   }
   if (request.kind == ApiKind::Chat) asked.stop_ids = loaded_.turn_end_ids;
   if (asked.adapter > 0 && !options_.adapter_end_ids.empty()) {
     const auto& ends = options_.adapter_end_ids.at(static_cast<size_t>(asked.adapter - 1));
     asked.stop_ids.insert(asked.stop_ids.end(), ends.begin(), ends.end());
   }
-  asked.forms = forms_of(request, asked.prompts);
-  if (!asked.forms.empty() && asked.forms.front().thoughts.end >= 0)
-    asked.shows_special_tokens = loaded_.tokenizer.is_special(asked.forms.front().thoughts.end);
+  if (request.form) {
+    asked.forms = forms_of(*request.form, request.kind, asked.prompts);
+    asked.begins_in_thoughts = false;  // the thoughts are told from the answer by their tokens
+    const int32_t end_of_thoughts = asked.forms.front().thoughts.end;
+    asked.shows_special_tokens |=
+        end_of_thoughts >= 0 && loaded_.tokenizer.is_special(end_of_thoughts);
+  }
   asked.request = std::move(request);
   return asked;
 }
 
-std::vector<generate::AnswerForm> RequestParser::forms_of(
-    const ApiRequest& request, const std::vector<std::vector<int32_t>>& prompts) const {
-  if (!request.form) return {};
-  std::shared_ptr<const text::AnswerGrammar> grammar;
+std::shared_ptr<const text::AnswerGrammar> RequestParser::compiled(
+    const text::GrammarSource& source, const std::string& field) const {
   try {
-    grammar = grammars_.compile(request.form->source);
+    return grammars_.compile(source);
   } catch (const ConfigError& error) {
-    throw ApiError(400, fmt::format("`{}`: {}", request.form->field, error.sentence()),
-                   request.form->field, "invalid_value");
+    throw ApiError(400, fmt::format("`{}`: {}", field, error.sentence()), field, "invalid_value");
   }
+}
+
+std::shared_ptr<const text::AnswerGrammar> RequestParser::grammar_of(const AskedForm& form) const {
+  try {
+    return compiled(form.source, form.field);
+  } catch (const ApiError&) {
+    // The error of the part that cannot be honoured names that part.
+    for (const AskedForm::Part& part : form.parts) compiled(part.source, part.field);
+    throw;
+  }
+}
+
+std::vector<generate::AnswerForm> RequestParser::forms_of(
+    const AskedForm& form, ApiKind kind, const std::vector<std::vector<int32_t>>& prompts) const {
+  const std::shared_ptr<const text::AnswerGrammar> grammar = grammar_of(form);
   std::vector<generate::AnswerForm> forms;
   for (const std::vector<int32_t>& prompt : prompts) {
     forms.push_back({.grammar = grammar});
-    if (request.kind != ApiKind::Chat) continue;
+    if (kind != ApiKind::Chat) continue;
     forms.back().thoughts = generate::thought_ids(prompt, loaded_.tokenizer);
     if (opens_thoughts(prompt, loaded_.tokenizer) && !forms.back().thoughts.are_open)
       throw ApiError(400,
                      fmt::format("`{}`: the prompt opens thoughts whose end is no token of the "
                                  "tokenizer, so the answer's beginning cannot be told",
-                                 request.form->field),
-                     request.form->field, "unsupported_parameter");
+                                 form.field),
+                     form.field, "unsupported_parameter");
   }
   return forms;
 }
@@ -96,7 +115,7 @@ int64_t RequestParser::adapter_of(const std::string& model) const {
 }
 
 void RequestParser::check_tools(const ApiRequest& request) const {
-  if (request.tools.is_null()) return;
+  if (request.tools.tools.is_null()) return;
   const text::ChatTemplate* const chat_template = loaded_.template_or_null();
   if (chat_template != nullptr && !chat_template->mentions("tools"))
     throw ApiError(400, "the model's chat template has no place for tools", "tools",

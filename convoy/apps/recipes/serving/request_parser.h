@@ -61,7 +61,10 @@ class RequestParser {
   AskedAnswers asked_answers(ApiRequest request) const;
   int64_t adapter_of(const std::string& model) const;
   std::vector<generate::AnswerForm> forms_of(
-      const ApiRequest& request, const std::vector<std::vector<int32_t>>& prompts) const;
+      const AskedForm& form, ApiKind kind, const std::vector<std::vector<int32_t>>& prompts) const;
+  std::shared_ptr<const text::AnswerGrammar> compiled(const text::GrammarSource& source,
+                                                      const std::string& field) const;
+  std::shared_ptr<const text::AnswerGrammar> grammar_of(const AskedForm& form) const;
   // These throw when the model can never answer the request.
   void check_tools(const ApiRequest& request) const;
   void check_number(const ApiRequest& request) const;
@@ -71,7 +74,7 @@ class RequestParser {
   ParserOptions options_;
   Tokenizing tokenizing_;
   ToolFormat tool_format_;
-  bool has_special_tags_;
+  CallTags call_tags_;
   text::GrammarCompiler grammars_;
 };
 

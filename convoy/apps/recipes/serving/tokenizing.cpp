@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "convoy/apps/recipes/serving/api_messages.h"
+#include "convoy/apps/recipes/serving/api_tools.h"
 
 namespace convoy::recipes {
 namespace {
@@ -22,13 +23,14 @@ text::SpecialTokens special_tokens(FieldReader& fields, bool absent) {
 
 std::vector<std::vector<int32_t>> Tokenizing::prompts(const ApiRequest& request) const {
   if (request.kind == ApiKind::Chat)
-    return {encoder_
-                .encode_prompt({.kind = data::Sample::Kind::Chat,
-                                .messages = request.messages,
-                                .variables = variables(request.template_kwargs, request.tools),
-                                .file = "messages",
-                                .index = -1})
-                .ids};
+    return {
+        encoder_
+            .encode_prompt({.kind = data::Sample::Kind::Chat,
+                            .messages = request.messages,
+                            .variables = variables(request.template_kwargs, request.tools.tools),
+                            .file = "messages",
+                            .index = -1})
+            .ids};
   std::vector<std::vector<int32_t>> prompts;
   for (const auto& prompt : request.prompts) {
     if (const auto* ids = std::get_if<std::vector<int32_t>>(&prompt))
@@ -83,7 +85,7 @@ Json Tokenizing::tokenize(std::string_view body, const CheckModel& check_model) 
 
 std::vector<int32_t> Tokenizing::chat_tokens(FieldReader& fields) const {
   const Json messages = read_messages(fields);
-  const Json tools = read_tools(fields);
+  const Json tools = read_tools(fields).tools;
   const Json kwargs = read_template_kwargs(fields);
   fields.require_neutral("continue_final_message", {false});
   const std::string text = encoder_.render({.kind = data::Sample::Kind::Chat,

@@ -12,8 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kOpen = "<tool_call>";
-constexpr std::string_view kClose = "</tool_call>";
 constexpr std::string_view kThoughts = "<think>";
 constexpr std::string_view kEndOfThoughts = "</think>";
 constexpr std::string_view kLlamaTag = "<|python_tag|>";
@@ -131,13 +129,13 @@ TaggedCalls read_tagged_calls(const std::string_view text, bool is_whole) {
     if (!add_calls(rest.substr(0, bytes), tagged.calls)) return {};
     rest = after(rest.substr(bytes), kBetweenHermesCalls);
   }
-  const bool has_end = rest.starts_with(kClose);
-  if (!has_end && !is_whole && (kClose.starts_with(rest) || kOpen.starts_with(rest)))
+  const bool has_end = rest.starts_with(kCloseCall);
+  if (!has_end && !is_whole && (kCloseCall.starts_with(rest) || kOpenCall.starts_with(rest)))
     return {.state = State::GoesOn};
-  const bool may_lack_end = rest.starts_with(kOpen) || (is_whole && rest.empty());
+  const bool may_lack_end = rest.starts_with(kOpenCall) || (is_whole && rest.empty());
   if (tagged.calls.empty() || !(has_end || may_lack_end)) return {};
   tagged.state = State::Whole;
-  tagged.bytes = text.size() - rest.size() + (has_end ? kClose.size() : 0);
+  tagged.bytes = text.size() - rest.size() + (has_end ? kCloseCall.size() : 0);
   return tagged;
 }
 
@@ -155,10 +153,13 @@ ToolFormat tool_format(const std::string& parser, const text::ChatTemplate* chat
                                                             : ToolFormat::None;
 }
 
-bool has_special_tags(ToolFormat format, const text::Tokenizer& tokenizer) {
-  if (format != ToolFormat::Hermes) return false;
-  const std::vector<int32_t> ids = tokenizer.encode(kOpen, text::SpecialTokens::Omit).ids;
-  return ids.size() == 1 && tokenizer.is_special(ids.front());
+CallTags call_tags(ToolFormat format, const text::Tokenizer& tokenizer) {
+  if (format != ToolFormat::Hermes) return {};
+  const auto is_special = [&](std::string_view tag) {
+    const auto id = tokenizer.id_of(std::string(tag));
+    return id && tokenizer.is_special(*id);
+  };
+  return {.open_is_special = is_special(kOpenCall), .close_is_special = is_special(kCloseCall)};
 }
 
 bool opens_thoughts(const std::vector<int32_t>& prompt, const text::Tokenizer& tokenizer) {
@@ -212,7 +213,7 @@ void ToolCallReader::read_hermes(Found& found, bool is_whole) {
   for (;;) {
     if (is_thinking_ && !read_thoughts(found)) return;
     const std::string_view held = held_;
-    const size_t open = held.find(kOpen);
+    const size_t open = held.find(kOpenCall);
     const size_t thoughts = held.find(kThoughts);
     if (thoughts < open) {
       is_thinking_ = true;
@@ -221,18 +222,18 @@ void ToolCallReader::read_hermes(Found& found, bool is_whole) {
     }
     if (open == std::string_view::npos) {
       const size_t begun =
-          std::max(generate::begun_bytes(held, kOpen), generate::begun_bytes(held, kThoughts));
+          std::max(generate::begun_bytes(held, kOpenCall), generate::begun_bytes(held, kThoughts));
       // White space at the end is held back, because a call may follow it.
       return give_text(found, end_without_space(held.substr(0, held.size() - begun)));
     }
-    const TaggedCalls tagged = read_tagged_calls(held.substr(open + kOpen.size()), is_whole);
+    const TaggedCalls tagged = read_tagged_calls(held.substr(open + kOpenCall.size()), is_whole);
     if (tagged.state == TaggedCalls::State::None) {
-      give_text(found, open + kOpen.size());
+      give_text(found, open + kOpenCall.size());
       continue;
     }
     give_text(found, end_without_space(held.substr(0, open)));
     if (tagged.state == TaggedCalls::State::GoesOn) return;
-    held_.erase(0, held_.find(kOpen) + kOpen.size() + tagged.bytes);
+    held_.erase(0, held_.find(kOpenCall) + kOpenCall.size() + tagged.bytes);
     found.calls.insert(found.calls.end(), tagged.calls.begin(), tagged.calls.end());
     follows_call_ = true;
   }

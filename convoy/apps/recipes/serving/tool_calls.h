@@ -21,8 +21,18 @@ enum class ToolFormat { None, Hermes, Llama3Json };
 // there is no template, or it teaches another format.
 ToolFormat tool_format(const std::string& parser, const text::ChatTemplate* chat_template);
 
-// True when the tags of the format's calls are special tokens, which decoded texts leave out.
-bool has_special_tags(ToolFormat format, const text::Tokenizer& tokenizer);
+// The tags around a call.
+inline constexpr std::string_view kOpenCall = "<tool_call>";
+inline constexpr std::string_view kCloseCall = "</tool_call>";
+
+// Which tags of the format's calls are special tokens, which decoded texts leave out.
+struct CallTags {
+  bool open_is_special = false;
+  bool close_is_special = false;
+
+  bool are_special() const { return open_is_special || close_is_special; }
+};
+CallTags call_tags(ToolFormat format, const text::Tokenizer& tokenizer);
 
 // True when the prompt ends with the tag that opens thoughts.
 bool opens_thoughts(const std::vector<int32_t>& prompt, const text::Tokenizer& tokenizer);

@@ -125,7 +125,7 @@ TEST(ToolCalls, TagsMayBeSpecialTokens) {
   const char* const source = std::getenv("CONVOY_SOURCE_DIR");
   const std::filesystem::path model =
       std::filesystem::path(source == nullptr ? "." : source) / "examples/tally-3m";
-  EXPECT_FALSE(has_special_tags(ToolFormat::Hermes, text::Tokenizer::load(model)));
+  EXPECT_FALSE(call_tags(ToolFormat::Hermes, text::Tokenizer::load(model)).are_special());
   const std::filesystem::path folder =
       std::filesystem::path(::testing::TempDir()) / "special_tags_test";
   for (const bool special : {false, true}) {
@@ -141,8 +141,9 @@ TEST(ToolCalls, TagsMayBeSpecialTokens) {
     write_file_atomic(folder / "tokenizer.json", json.dump());
     write_file_atomic(folder / "tokenizer_config.json", "{}");
     const text::Tokenizer tokenizer = text::Tokenizer::load(folder);
-    EXPECT_EQ(has_special_tags(ToolFormat::Hermes, tokenizer), special);
-    EXPECT_FALSE(has_special_tags(ToolFormat::Llama3Json, tokenizer));
+    EXPECT_EQ(call_tags(ToolFormat::Hermes, tokenizer).open_is_special, special);
+    EXPECT_FALSE(call_tags(ToolFormat::Hermes, tokenizer).close_is_special);
+    EXPECT_FALSE(call_tags(ToolFormat::Llama3Json, tokenizer).are_special());
   }
   std::filesystem::remove_all(folder);
 }
