@@ -143,6 +143,38 @@ TEST_F(Pipeline, AllStagesLeaveEveryRowInAState) {
   EXPECT_GT(got[2]["tokens"]["by_stage"]["improve"], 0);
 }
 
+// The same model, whose judgements and solutions are held to a schema.
+TEST_F(Pipeline, TextsOfASchemaAlwaysParse) {
+  write_file_atomic(
+      folder_ / "solution.json",
+      R"({"type": "object", "properties": {"answer": {"type": "integer", "minimum": 0,)"
+      R"( "maximum": 999}}, "required": ["answer"], "additionalProperties": false})");
+  const std::string common = fmt::format(
+      "--dataset {} --num-examples 4 --samples 2 --temperature 0.8 --stages "
+      "generate,verify,evaluate "
+      "--evaluate-prompt judge.txt --schema solution.json ",
+      sums());
+  const std::vector<Json> got = done("formed.jsonl", common + "--evaluate-schema scores");
+  ASSERT_EQ(got.size(), 4u);
+  for (const Json& row : got) {
+    EXPECT_EQ(row["state"], "ok");
+    EXPECT_EQ(Json::parse(row["reasoning"].get<std::string>())["answer"].dump(), row["answer"]);
+    EXPECT_NE(row["verified"], "unknown");
+    EXPECT_EQ(row["scores"]["parsed"], true) << row["evaluation"];
+    EXPECT_TRUE(row["quality_score"].is_number());
+  }
+  // Another schema is another run.
+  write_file_atomic(folder_ / "solution.json", R"({"type": "object", "required": ["answer"]})");
+  const testing::ScriptEnd other =
+      process("--output formed.jsonl --evaluate-schema scores " + common);
+  EXPECT_EQ(other.code, 2) << other.out;
+  EXPECT_NE(other.out.find("generate.schema"), std::string::npos) << other.out;
+  write_file_atomic(folder_ / "solution.json", R"({"not": {}})");
+  const testing::ScriptEnd dry = process("--output dry.jsonl --dry-run " + common);
+  EXPECT_EQ(dry.code, 2) << dry.out;
+  EXPECT_NE(dry.out.find("keywords that are not covered: \"not\""), std::string::npos) << dry.out;
+}
+
 TEST_F(Pipeline, AFinishedRunIsPublishedAgainWithoutWork) {
   const std::string arguments =
       fmt::format("--dataset {} --num-examples 6 --stages generate,verify --deterministic", sums());

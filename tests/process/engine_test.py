@@ -543,6 +543,19 @@ class RefusalTest(EngineCase):
         gone.close()
         self.assertIn("no server of --engine answers", self.process(gone, code=69))
 
+    def test_schemas_are_asked_for_and_a_refusal_of_one_ends_the_run(self):
+        server = self.server()
+        self.process(server, "out.jsonl", "--evaluate-schema", "scores")
+        forms = [body["response_format"] for body in server.bodies if "response_format" in body]
+        self.assertEqual(len(forms), 24)
+        schema = forms[0]["json_schema"]["schema"]
+        self.assertEqual((forms[0]["type"], forms[0]["json_schema"]["strict"]), ("json_schema", True))
+        self.assertIn("correctness", schema["required"])
+        words = "response_format is not supported"
+        server = self.server(lambda _, body: (400, words) if "response_format" in body else None)
+        said = self.process(server, "refused.jsonl", "--evaluate-schema", "scores", code=2)
+        self.assertIn(f"{server.url} answers with status 400: {words}", said)
+
     def test_a_text_that_the_server_refuses_fails_alone(self):
         long = "This model's maximum context length is 64 tokens"
         for name, message in (("long", long), ("odd", "the prompt is odd")):

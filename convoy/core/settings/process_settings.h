@@ -113,6 +113,7 @@ struct DrawSettings {
   double repetition_penalty = 1;
   int64_t max_tokens = kUsualMaxNewTokens;
   config::NameList stop;
+  std::string schema;
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -121,6 +122,7 @@ struct DrawSettings {
         *this, visit,
         "where this, top_k, top_p, min_p, repetition_penalty or max_tokens is not given, the "
         "model's generation_config.json decides, and its default only where that says nothing");
+    visit("schema", schema, "file with a JSON Schema that every solution must match; empty = none");
   }
 };
 
@@ -133,6 +135,7 @@ struct EvaluateSettings {
                                         {"step_by_step_clarity", 0.2},
                                         {"logical_coherence", 0.2},
                                         {"mathematical_precision", 0.2}};
+  std::string schema;
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -144,6 +147,9 @@ struct EvaluateSettings {
     visit("weights", weights, "criteria that the judge scores, with weights that sum to 1")
         .at_least(0)
         .at_most(1);
+    visit("schema", schema,
+          "file with a JSON Schema that every judgement must match; scores = an object with a "
+          "number from 0 to 1 for each of the weights; empty = none");
   }
 };
 
@@ -153,6 +159,7 @@ struct ImproveSettings {
   double temperature = kUsualTemperature;
   double top_p = kUsualTopP;
   config::AutoOr<int64_t> max_tokens;
+  std::string schema;
 
   template <class Visitor>
   void fields(Visitor& visit) {
@@ -166,6 +173,9 @@ struct ImproveSettings {
     visit("top_p", top_p, "nucleus share of improved solutions").above(0).at_most(1);
     visit("max_tokens", max_tokens, "longest improved solution; auto = as generate.max_tokens")
         .at_least(1);
+    visit("schema", schema,
+          "file with a JSON Schema that every improved solution must match; empty = as "
+          "generate.schema");
   }
 };
 

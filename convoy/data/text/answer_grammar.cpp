@@ -41,6 +41,13 @@ std::string_view name_of(GrammarKind kind) {
   return "grammar";
 }
 
+[[noreturn]] void throw_refused(const GrammarSource& source, ConvoyText error) {
+  throw ConfigError(
+      fmt::format("the {} cannot be honoured: {}", name_of(source.kind), take_text(error)),
+      {.hint =
+           "change the schema or grammar: docs/reference/json-schema.md lists what is covered"});
+}
+
 [[noreturn]] void throw_limits(ConvoyText error) {
   throw DataError(
       fmt::format("the grammar cannot say the next token: {}", take_text(error)),
@@ -86,6 +93,13 @@ GrammarPlace AnswerGrammar::begin() const {
       std::make_unique<GrammarPlace::State>(GrammarPlace::State{.handle = std::move(copy)}));
 }
 
+void check_grammar(const GrammarSource& source) {
+  ConvoyText error{};
+  if (convoy_grammar_check(rust_kind(source.kind), bytes_of(source.text), source.text.size(),
+                           &error) != 0)
+    throw_refused(source, error);
+}
+
 struct GrammarCompiler::State {
   RustVocabulary handle;
 };
@@ -112,10 +126,7 @@ std::shared_ptr<const AnswerGrammar> GrammarCompiler::compile(const GrammarSourc
   ConvoyText error{};
   if (convoy_grammar_compile(vocabulary(), rust_kind(source.kind), bytes_of(source.text),
                              source.text.size(), &handle, &error) != 0)
-    throw ConfigError(
-        fmt::format("the {} cannot be honoured: {}", name_of(source.kind), take_text(error)),
-        {.hint = "change the schema or grammar: docs/reference/json-schema.md lists "
-                 "what is covered"});
+    throw_refused(source, error);
   auto state = std::make_unique<AnswerGrammar::State>();
   state->beginning = RustGrammar(handle);
   return std::shared_ptr<const AnswerGrammar>(new AnswerGrammar(std::move(state), num_ids_));

@@ -62,6 +62,9 @@ class AnswerGrammar {
   int64_t num_ids_;
 };
 
+// Throws as GrammarCompiler::compile() would with a tokenizer that can write every text.
+void check_grammar(const GrammarSource& source);
+
 // Compiles grammars for one tokenizer. Thread-safe.
 class GrammarCompiler {
  public:

@@ -73,6 +73,8 @@ TEST(AnswerGrammar, WhatIsNotCoveredIsRefusedByName) {
             std::string::npos);
   EXPECT_NE(refusal(compiler, {GrammarKind::Regex, "("}).find("regular expression"),
             std::string::npos);
+  EXPECT_THROW(check_grammar({GrammarKind::JsonSchema, R"({"not": {}})"}), ConfigError);
+  EXPECT_NO_THROW(check_grammar({GrammarKind::JsonSchema, R"({"type": "null"})"}));
   const Tokenizer pieces = Tokenizer::load(source_folder() / "tests/golden/text/wordpiece");
   const GrammarCompiler of_pieces(pieces, pieces.vocab_size());
   EXPECT_NE(refusal(of_pieces, {GrammarKind::Choice, R"(["a"])"}).find("bytes of its tokens"),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The files that the workers of a run read beside the ledger: its settings, and the prompts as they
-// were when it was planned.
+// The files that the workers of a run read beside the ledger: its settings, and the prompts and
+// schemas as they were when it was planned.
 #pragma once
 
 #include <filesystem>
@@ -10,12 +10,12 @@
 
 namespace convoy::process {
 
-// Writes the prompts to FOLDER/prompts/NAME.txt. FOLDER/config.yaml is written elsewhere, with the
-// run folder. Throws IoError.
+// Writes the prompts to FOLDER/prompts/NAME.txt, and schemas to FOLDER/schemas/NAME.json.
+// FOLDER/config.yaml is written elsewhere, with the run folder. Throws IoError.
 void write_prompts(const std::filesystem::path& run_folder, const PipelinePlan& plan);
 
-// Reads the plan in the run folder's config.yaml and the prompts beside it. Throws ConfigError,
-// DataError.
+// Reads the plan in the run folder's config.yaml, and the prompts and schemas beside it. Throws
+// ConfigError, DataError.
 PipelinePlan read_pipeline_plan(const std::filesystem::path& run_folder);
 
 }  // namespace convoy::process

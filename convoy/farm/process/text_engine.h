@@ -49,7 +49,8 @@ struct TextRequest {
   Prompt prompt = {};
   TextSampling sampling = {};
   DrawSource draw = {};
-  int64_t priority = 0;  // a higher priority is served first
+  int64_t priority = 0;     // a higher priority is served first
+  std::string schema = {};  // a JSON Schema that the text must match, as JSON; empty: any text
 };
 
 // Stop: an end token or a stop string. Length: a limit cut the text. Error: the engine has no text

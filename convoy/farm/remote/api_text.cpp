@@ -205,6 +205,11 @@ ApiText api_text(const process::TextRequest& request, const std::string& model,
   const bool is_chat = !request.prompt.messages.is_null();
   ordered_json settings = {{"model", model}};
   settings.update(settings_of(request.sampling));
+  if (!request.schema.empty())
+    settings["response_format"] = {
+        {"type", "json_schema"},
+        {"json_schema",
+         {{"name", "text"}, {"schema", ordered_json::parse(request.schema)}, {"strict", true}}}};
   ordered_json variables =
       request.prompt.variables.is_null() ? template_kwargs : request.prompt.variables;
   ordered_json body = settings;

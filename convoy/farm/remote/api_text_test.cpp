@@ -43,6 +43,13 @@ TEST(ApiText, SendsChatsAndPlainTexts) {
   EXPECT_EQ(ordered_json::parse(api_text(request, "m", {}).body)["seed"], seed);
   request.draw.sample = 2;
   EXPECT_NE(ordered_json::parse(api_text(request, "m", {}).body)["seed"], seed);
+  request.schema = R"({"type":"object"})";
+  const ApiText formed = api_text(request, "m", {});
+  EXPECT_EQ(ordered_json::parse(formed.body)["response_format"],
+            ordered_json::parse(R"({"type":"json_schema","json_schema":{"name":"text",)"
+                                R"("schema":{"type":"object"},"strict":true}})"));
+  EXPECT_NE(formed.settings.find("response_format"), std::string::npos)
+      << "a server that refuses it refuses it for every text of the stage";
   // The variables of a row replace the engine's variables; tools are a field of the API.
   request.prompt.variables = {{"tools", {{{"name", "f"}}}}, {"depth", 2}};
   body = ordered_json::parse(api_text(request, "m", {{"enable_thinking", false}}).body);

@@ -92,6 +92,8 @@ typedef enum {
 // needs of the vocabulary. Calls for one grammar come one after the other; a copy is another grammar at the same place.
 int convoy_grammar_compile(const ConvoyVocabulary* vocabulary, ConvoyGrammarKind kind, const uint8_t* source, size_t size,
                            ConvoyGrammar** grammar, ConvoyText* error);
+// An error as of convoy_grammar_compile, for a grammar over any vocabulary.
+int convoy_grammar_check(ConvoyGrammarKind kind, const uint8_t* source, size_t size, ConvoyText* error);
 ConvoyGrammar* convoy_grammar_copy(const ConvoyGrammar* grammar);  // null: no memory
 void convoy_grammar_free(ConvoyGrammar* grammar);
 // `words`: 32 ids each; the bit of an id that may come next is 1. `begins_text`: the token will be the first of the text.

@@ -42,6 +42,13 @@ enum Kind {
     LarkWithSchemas,
 }
 
+/// In the order of the header.
+const KINDS: [Kind; 5] = [Kind::JsonSchema, Kind::Regex, Kind::Choice, Kind::Lark, Kind::LarkWithSchemas];
+
+unsafe fn text_of<'a>(source: *const u8, size: usize) -> Result<&'a str, String> {
+    std::str::from_utf8(bytes(source, size)).map_err(|error| format!("the text is not UTF-8: {error}"))
+}
+
 impl Vocabulary {
     fn new(tokenizer: &Handle, num_ids: usize) -> Result<Vocabulary, String> {
         let mut words = tokenizer.token_bytes(num_ids).ok_or(
@@ -239,6 +246,16 @@ fn lark_with_schemas(source: &str) -> Result<String, String> {
 }
 
 impl Place {
+    fn beginning(vocabulary: Arc<Vocabulary>, kind: Kind, source: &str) -> Result<Place, String> {
+        let mut made = Place { matcher: vocabulary.compile(kind, source)?, vocabulary };
+        let mut first = vec![0; made.vocabulary.num_ids.div_ceil(32)];
+        let may_end = made.mask(&mut first, true)?;
+        if !may_end && first.iter().all(|word| *word == 0) {
+            return Err("no text of the tokenizer's tokens matches".to_string());
+        }
+        Ok(made)
+    }
+
     /// Writes one bit for each id into `words`. Returns true where the text may end here.
     fn mask(&mut self, words: &mut [u32], begins_text: bool) -> Result<bool, String> {
         let mut mask =
@@ -296,20 +313,27 @@ pub unsafe extern "C" fn convoy_grammar_compile(
     error: *mut Text,
 ) -> i32 {
     guard(error, || {
-        let source = std::str::from_utf8(bytes(source, size))
-            .map_err(|error| format!("the text is not UTF-8: {error}"))?;
-        let kind =
-            [Kind::JsonSchema, Kind::Regex, Kind::Choice, Kind::Lark, Kind::LarkWithSchemas][kind as usize];
+        let source = text_of(source, size)?;
         Arc::increment_strong_count(vocabulary);
-        let vocabulary = Arc::from_raw(vocabulary);
-        let mut made = Place { matcher: vocabulary.compile(kind, source)?, vocabulary };
-        let mut first = vec![0; made.vocabulary.num_ids.div_ceil(32)];
-        let may_end = made.mask(&mut first, true)?;
-        if !may_end && first.iter().all(|word| *word == 0) {
-            return Err("no text of the tokenizer's tokens matches".to_string());
-        }
+        let made = Place::beginning(Arc::from_raw(vocabulary), KINDS[kind as usize], source)?;
         place.write(Box::into_raw(Box::new(made)));
         Ok(())
+    })
+}
+
+/// # Safety
+/// As in the header.
+#[no_mangle]
+pub unsafe extern "C" fn convoy_grammar_check(
+    kind: i32,
+    source: *const u8,
+    size: usize,
+    error: *mut Text,
+) -> i32 {
+    guard(error, || {
+        let bytes = (0..=255u8).map(|byte| vec![byte]).collect();
+        let vocabulary = Arc::new(Vocabulary::of_words(bytes, false)?);
+        Place::beginning(vocabulary, KINDS[kind as usize], text_of(source, size)?).map(drop)
     })
 }
 

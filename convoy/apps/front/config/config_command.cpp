@@ -106,7 +106,8 @@ config::Resolved read_process(settings::ProcessSettings& process, const Context&
                               const config::Sources& sources) {
   config::Resolved resolved = settings::resolve_process(process, sources);
   try {
-    process::PipelinePlan(process, process::read_prompt_texts(process.prompts, prompt_texts()));
+    process::PipelinePlan(process, process::read_prompt_texts(process.prompts, prompt_texts()),
+                          process::read_stage_schemas(process));
   } catch (const ConfigError& error) {
     throw config::placed(error, resolved);
   }

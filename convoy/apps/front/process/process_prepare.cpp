@@ -70,8 +70,9 @@ std::string settle_memory(settings::ProcessSettings& settings, const process::Mo
 }
 
 process::RowPipeline pipeline_of(const settings::ProcessSettings& settings) {
-  return process::RowPipeline(process::PipelinePlan(
-      settings, process::read_prompt_texts(settings.prompts, prompt_texts())));
+  return process::RowPipeline(
+      process::PipelinePlan(settings, process::read_prompt_texts(settings.prompts, prompt_texts()),
+                            process::read_stage_schemas(settings)));
 }
 
 PreparedProcess settled(const Context& context, ProcessConfig& config) {

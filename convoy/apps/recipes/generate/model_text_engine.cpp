@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <memory>
 #include <new>
 #include <string>
 #include <unordered_set>
@@ -16,6 +18,7 @@
 #include "convoy/core/base/error.h"
 #include "convoy/data/datasets/encoding/encode_sample.h"
 #include "convoy/generate/engine/engine.h"
+#include "convoy/generate/engine/thought_ids.h"
 
 namespace convoy::recipes {
 namespace {
@@ -65,7 +68,12 @@ process::TextResult text_result(const generate::Completion& completion) {
                              .text = {},
                              .prompt_tokens = completion.prompt_tokens,
                              .new_tokens = static_cast<int64_t>(completion.token_ids.size())};
-  if (result.finish == process::TextFinish::Error)
+  if (completion.finish_reason == generate::FinishReason::GrammarLimit)
+    result.error = fmt::format(
+        "the schema cannot say token {}: it needs more work than its limits allow, or no token of "
+        "the model goes on with it",
+        result.new_tokens);
+  else if (result.finish == process::TextFinish::Error)
     result.error = fmt::format("the model's logits are not finite at token {}", result.new_tokens);
   else
     result.text = completion.text;
@@ -92,12 +100,17 @@ class ModelTextEngine final : public process::TextEngine {
       : loaded_(loaded),
         encoder_(loaded.tokenizer, loaded.template_or_null(), data::Supervision()),
         template_kwargs_(options.template_kwargs),
+        grammars_(grammar_compiler(loaded)),
         engine_(*loaded.model, loaded.tokenizer, engine_config(loaded, options, log)),
-        max_rows_(static_cast<size_t>(options.rows)) {}
+        max_rows_(static_cast<size_t>(options.rows)) {
+    for (const auto& [stage, schema] : options.schemas) grammar_of(schema);
+  }
 
   void submit(process::TextRequest request) override {
     try {
       generate::Request wanted = engine_request(request, prompt_ids(request.prompt), loaded_);
+      if (!request.schema.empty())
+        wanted.form = form_of(request.schema, wanted.prompt, !request.prompt.messages.is_null());
       if (unfinished_.size() >= most_at_once_) {
         held_back_.push_back(std::move(wanted));
         return;
@@ -178,6 +191,20 @@ class ModelTextEngine final : public process::TextEngine {
     }
   }
 
+  const std::shared_ptr<const text::AnswerGrammar>& grammar_of(const std::string& schema) {
+    std::shared_ptr<const text::AnswerGrammar>& grammar = by_schema_[schema];
+    if (grammar == nullptr) grammar = grammars_.compile({text::GrammarKind::JsonSchema, schema});
+    return grammar;
+  }
+
+  generate::AnswerForm form_of(const std::string& schema, const std::vector<int32_t>& prompt,
+                               bool is_chat) {
+    generate::AnswerForm form{.grammar = grammar_of(schema)};
+    const generate::ThoughtIds thoughts = generate::thought_ids(prompt, loaded_.tokenizer);
+    if (is_chat || thoughts.are_open) form.thoughts = thoughts;
+    return form;
+  }
+
   std::vector<int32_t> prompt_ids(const process::Prompt& prompt) const {
     data::Sample sample{.kind = data::Sample::Kind::Text, .text = prompt.text, .file = "a prompt"};
     if (!prompt.messages.is_null()) {
@@ -191,6 +218,8 @@ class ModelTextEngine final : public process::TextEngine {
   const LoadedModel& loaded_;
   data::SampleEncoder encoder_;
   nlohmann::ordered_json template_kwargs_;
+  text::GrammarCompiler grammars_;
+  std::map<std::string, std::shared_ptr<const text::AnswerGrammar>> by_schema_;
   generate::Engine engine_;
   size_t max_rows_;
   size_t most_at_once_ = SIZE_MAX;  // limit of requests in the engine; lower after memory ran out

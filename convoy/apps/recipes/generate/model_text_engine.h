@@ -10,6 +10,7 @@
 
 #include "convoy/apps/recipes/loaded_model.h"
 #include "convoy/core/base/log.h"
+#include "convoy/farm/process/pipeline/stage_schemas.h"
 #include "convoy/farm/process/text_engine.h"
 
 namespace convoy::recipes {
@@ -23,10 +24,11 @@ struct TextEngineOptions {
   int64_t prefill_chunk = 0;         // most tokens of a step; 0: chosen by the device
   std::string cuda_graphs = "auto";  // settings::EngineFlags
   nlohmann::ordered_json template_kwargs = {};  // variables for the chat template
+  process::StageSchemas schemas = {};           // schemas of requests, read beforehand
 };
 
 // `loaded` must outlive it. Prompts that cannot be encoded or answered end as TextFinish::Error.
-// Throws ConfigError on options out of range.
+// Throws ConfigError on options out of range, and on a schema that the tokenizer cannot write.
 std::unique_ptr<process::TextEngine> make_text_engine(const LoadedModel& loaded,
                                                       TextEngineOptions options,
                                                       const Log& log = Log(LogLevel::Quiet));

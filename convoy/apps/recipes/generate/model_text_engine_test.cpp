@@ -70,6 +70,30 @@ TEST_F(TextEngineOfAModel, AnswersTextsAndMessages) {
   EXPECT_GT(figures.prefill_tokens, 0);
 }
 
+TEST_F(TextEngineOfAModel, ATextOfASchemaMatchesIt) {
+  const std::string schema = R"({"enum": ["yes", 7]})";
+  const auto engine = make_text_engine(loaded_, {.rows = 3, .schemas = {{"generate", schema}}});
+  TextRequest plain = sum(1, "1 + 1 = ?");
+  plain.schema = schema;
+  engine->submit(plain);
+  TextRequest chat = plain;
+  chat.number = 2;
+  chat.prompt = {.messages = {{{"role", "user"}, {"content", "Question: 1 + 1 = ?"}}}};
+  engine->submit(chat);
+  TextRequest odd = plain;
+  odd.number = 3;
+  odd.schema = R"({"not": {}})";
+  engine->submit(odd);
+  auto results = finish(*engine);
+  for (const int64_t number : {1, 2}) {
+    EXPECT_EQ(results[number].finish, TextFinish::Stop);
+    EXPECT_TRUE(results[number].text == "\"yes\"" || results[number].text == "7")
+        << results[number].text;
+  }
+  EXPECT_NE(results[3].error.find("\"not\""), std::string::npos) << results[3].error;
+  EXPECT_THROW(make_text_engine(loaded_, {.schemas = {{"generate", odd.schema}}}), ConfigError);
+}
+
 // A model whose files name no end at all, and a template that writes what it was trained on.
 TEST_F(TextEngineOfAModel, AnAnswerInAChatEndsWithItsTurn) {
   convoy::testing::TemporaryFolder folder;

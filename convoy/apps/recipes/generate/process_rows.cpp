@@ -55,7 +55,8 @@ TextEngineOptions engine_options(const process::PipelinePlan& plan, const Loaded
           .prefill_chunk = engine.prefill_chunk.value.value_or(0),
           .cuda_graphs = engine.cuda_graphs,
           .template_kwargs = settings::template_kwargs(plan.settings.model.template_kwargs,
-                                                       "model.template_kwargs")};
+                                                       "model.template_kwargs"),
+          .schemas = plan.schemas};
 }
 
 }  // namespace

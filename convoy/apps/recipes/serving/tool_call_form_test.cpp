@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Texts that the form of calls admits, over the bundled model's vocabulary; the reader of calls reads
-// them back.
+// Texts that the form of calls admits, over the bundled model's vocabulary. The reader of calls
+// reads them back.
 #include "convoy/apps/recipes/serving/tool_call_form.h"
 
 #include <gtest/gtest.h>

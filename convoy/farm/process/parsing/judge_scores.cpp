@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "convoy/core/base/lower_case.h"
@@ -145,6 +146,33 @@ std::optional<double> score_of(const std::vector<std::string_view>& lines, std::
   return std::nullopt;
 }
 
+// `score_of(criterion)`: the score of one criterion.
+template <class ScoreOf>
+JudgeScores weighed(const std::map<std::string, double>& weights, const ScoreOf& score_of) {
+  JudgeScores scores;
+  double sum = 0;
+  bool whole = true;
+  for (const auto& [name, weight] : weights) {
+    const std::optional<double> score = score_of(name);
+    scores.criteria[name] = score;
+    whole = whole && score.has_value();
+    sum += weight * score.value_or(0);
+  }
+  // Weights such as 0.2 are not exact in binary, so the sum is rounded: four criteria with a score
+  // of 0.8 must give 0.8.
+  if (whole) scores.score = std::round(sum * 1e9) / 1e9;
+  return scores;
+}
+
+std::optional<double> member_score(const nlohmann::json& reply, const std::string& name) {
+  if (!reply.is_object() || !reply.contains(name)) return std::nullopt;
+  const nlohmann::json& value = reply[name];
+  if (value.is_string()) return read_score(value.get<std::string>());
+  if (!value.is_number()) return std::nullopt;
+  const double score = value.get<double>();
+  return score >= 0 && score <= 1 ? std::optional(score) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<double> read_score(std::string_view text) {
@@ -162,19 +190,12 @@ std::optional<double> read_score(std::string_view text) {
 JudgeScores read_judge_scores(std::string_view reply,
                               const std::map<std::string, double>& weights) {
   const std::vector<std::string_view> lines = lines_of(reply);
-  JudgeScores scores;
-  double sum = 0;
-  bool whole = true;
-  for (const auto& [name, weight] : weights) {
-    const std::optional<double> score = score_of(lines, name);
-    scores.criteria[name] = score;
-    whole = whole && score.has_value();
-    sum += weight * score.value_or(0);
-  }
-  // Weights such as 0.2 are not exact in binary, so the sum is rounded: four criteria with a score
-  // of 0.8 must give 0.8.
-  if (whole) scores.score = std::round(sum * 1e9) / 1e9;
-  return scores;
+  return weighed(weights, [&lines](const std::string& name) { return score_of(lines, name); });
+}
+
+JudgeScores read_json_scores(std::string_view reply, const std::map<std::string, double>& weights) {
+  const nlohmann::json read = nlohmann::json::parse(reply, nullptr, false);
+  return weighed(weights, [&read](const std::string& name) { return member_score(read, name); });
 }
 
 }  // namespace convoy::process

@@ -21,6 +21,10 @@ struct JudgeScores {
 // 8/10", "| precision | 80% |", or a heading with the score on the next line.
 JudgeScores read_judge_scores(std::string_view reply, const std::map<std::string, double>& weights);
 
+// The same of a reply in JSON: the members of its object with the criteria's names, each a number
+// from 0 to 1, or a text that read_score() reads.
+JudgeScores read_json_scores(std::string_view reply, const std::map<std::string, double>& weights);
+
 // The score at the start of `text`: "0.8", "8/10", "8 out of 10", "80%", possibly with marks around
 // it. Returns nullopt for values outside 0 to 1, for ranges, and for numbers that are parts of
 // something else.

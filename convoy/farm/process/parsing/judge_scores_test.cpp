@@ -6,6 +6,20 @@
 namespace convoy::process {
 namespace {
 
+TEST(ReadJsonScores, ReadsMembersByTheirNames) {
+  const std::map<std::string, double> weights = {{"correctness", 0.5}, {"clarity", 0.5}};
+  const JudgeScores read = read_json_scores(
+      R"({"reason": "correctness: 0.1", "clarity": 1, "correctness": 0.6})", weights);
+  EXPECT_EQ(read.score, 0.8);
+  EXPECT_EQ(read.criteria.at("correctness"), 0.6);
+  EXPECT_EQ(read_json_scores(R"({"clarity":"8/10","correctness":0})", weights).score, 0.4);
+  for (const char* reply :
+       {R"({"clarity":1})", R"({"clarity":1,"correctness":1.5})",
+        R"({"clarity":1,"correctness":-1})", R"({"clarity":1,"correctness":null})",
+        R"({"clarity":1,"correctness":0.)", "0.8", "[1]"})
+    EXPECT_FALSE(read_json_scores(reply, weights).score) << reply;
+}
+
 const std::map<std::string, double> kWeights = {{"correctness", 0.4},
                                                 {"step_by_step_clarity", 0.2},
                                                 {"logical_coherence", 0.2},

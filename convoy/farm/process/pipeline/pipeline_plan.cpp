@@ -105,20 +105,29 @@ int64_t longest_request_tokens(const settings::ProcessSettings& settings) {
   return longest + kProblemTokens;
 }
 
-PipelinePlan::PipelinePlan(settings::ProcessSettings given, const PromptTexts& prompts)
+PipelinePlan::PipelinePlan(settings::ProcessSettings given, const PromptTexts& prompts,
+                           StageSchemas given_schemas)
     : settings(std::move(given)),
       generate(prompt_of("generate", settings.prompts, prompts)),
       evaluate(prompt_of("evaluate", settings.prompts, prompts)),
       improve(prompt_of("improve", settings.prompts, prompts)),
+      schemas(std::move(given_schemas)),
       conditions(conditions_of(settings.filter, settings.stages)) {
   stages_named(settings.stages);
   check_weights(settings.evaluate);
+  check_stage_schemas(settings, schemas);
   check_training_rows(settings);
   check_system_prompt(settings.prompts.system);
 }
 
 bool PipelinePlan::has_stage(const std::string& name) const {
   return std::find(settings.stages.begin(), settings.stages.end(), name) != settings.stages.end();
+}
+
+std::string PipelinePlan::schema(const std::string& stage) const {
+  auto found = schemas.find(stage);
+  if (found == schemas.end() && stage == "improve") found = schemas.find("generate");
+  return found == schemas.end() ? "" : found->second;
 }
 
 Prompt PipelinePlan::prompt(const std::string& text) const {
@@ -155,6 +164,11 @@ nlohmann::json PipelinePlan::content(const std::string& model) const {
   content["prompts"]["generate"] = generate.text();
   content["prompts"]["evaluate"] = evaluate.text();
   content["prompts"]["improve"] = improve.text();
+  for (const char* stage : {"generate", "evaluate", "improve"}) {
+    content[stage].erase("schema");
+    if (const auto own = schemas.find(stage); own != schemas.end())
+      content[stage]["schema"] = own->second;
+  }
   content["model"].erase("name");
   content["model"].erase("revision");
   content["model"].erase("adapter");

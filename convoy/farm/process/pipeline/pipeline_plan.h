@@ -13,6 +13,7 @@
 #include "convoy/farm/process/parsing/filter_condition.h"
 #include "convoy/farm/process/parsing/problem_fields.h"
 #include "convoy/farm/process/parsing/prompt_template.h"
+#include "convoy/farm/process/pipeline/stage_schemas.h"
 #include "convoy/farm/process/text_engine.h"
 
 namespace convoy::process {
@@ -31,16 +32,21 @@ ProblemFields problem_fields(const settings::ProcessDataSettings& data);
 int64_t longest_request_tokens(const settings::ProcessSettings& settings);
 
 struct PipelinePlan {
-  // Throws ConfigError for impossible stages, prompts or conditions.
-  PipelinePlan(settings::ProcessSettings settings, const PromptTexts& prompts);
+  // Throws ConfigError for impossible stages, prompts, schemas or conditions.
+  PipelinePlan(settings::ProcessSettings settings, const PromptTexts& prompts,
+               StageSchemas schemas = {});
 
   settings::ProcessSettings settings;  // no setting of `prompts` is "auto"
   PromptTemplate generate;
   PromptTemplate evaluate;
   PromptTemplate improve;
+  StageSchemas schemas;
   std::vector<FilterCondition> conditions;  // conditions that published rows must meet
 
   bool has_stage(const std::string& name) const;
+  // The JSON Schema of a stage's texts; empty: any text. An improved solution has that of solutions
+  // unless it has one of its own.
+  std::string schema(const std::string& stage) const;
   bool chats() const { return settings.prompts.chat == "on"; }
 
   // The text as a prompt, for chat or plain.

@@ -76,6 +76,15 @@ TEST(PipelinePlan, ContentIsWhatDecidesRowsAndNothingElse) {
             }));
   EXPECT_EQ(base.find("activations"), std::string::npos) << "runs from before the setting continue";
   EXPECT_NE(base, content([](auto&) {}, kPlanPrompts, "other"));
+  const auto with_schema = [](const char* schema) {
+    settings::ProcessSettings settings;
+    settings.generate.schema = "of-no-meaning.json";
+    return PipelinePlan(settings, kPlanPrompts, {{"generate", schema}}).content("m").dump();
+  };
+  EXPECT_EQ(nlohmann::json::parse(base)["generate"].count("schema"), 0u)
+      << "runs from before the setting continue";
+  EXPECT_NE(with_schema("{}"), with_schema(R"({"type":"object"})"));
+  EXPECT_EQ(with_schema("{}").find("of-no-meaning"), std::string::npos);
   PromptTexts changed = kPlanPrompts;
   changed["improve"] += "!";
   EXPECT_NE(base, content([](auto&) {}, changed));

@@ -118,6 +118,35 @@ TEST(RowPipeline, RequestsAreAsTheSettingsSay) {
   EXPECT_EQ(got.keys.size(), 12u);
 }
 
+TEST(RowPipeline, TextsOfASchemaAreReadAsJson) {
+  settings::ProcessSettings settings;
+  settings.prompts.chat = "on";
+  settings.prompts.opens_think = "no";
+  settings.evaluate.weights = {{"correctness", 1}};
+  const std::string of_judge =
+      R"({"properties":{"correctness":{"type":"number"}},"required":["correctness"]})";
+  const std::string of_solution = R"({"type":"object"})";
+  const RowPipeline pipeline{
+      PipelinePlan(settings, kPrompts, {{"generate", of_solution}, {"evaluate", of_judge}})};
+  const Way got =
+      run(pipeline, input_of(kPipelineRow), [](const std::string& key, const auto&) -> std::string {
+        if (key == "evaluate/0/0") return R"({"why": "Correctness: 0.9", "correctness": 0.25})";
+        if (key.starts_with("evaluate")) return R"({"correctness": 1})";
+        return key == "generate/0" ? R"({"steps": [1, 2], "answer": 41})"
+                                   : R"({"steps": [], "answer": "42"})";
+      });
+  EXPECT_EQ(got.keys, (std::vector<std::string>{"generate/0", "evaluate/0/0", "improve/0/1",
+                                                "evaluate/0/1"}));
+  EXPECT_EQ(got.requests[0].schema, of_solution);
+  EXPECT_EQ(got.requests[1].schema, of_judge);
+  EXPECT_EQ(got.requests[2].schema, of_solution) << "an improved solution is a solution";
+  const Json& row = got.row.value;
+  EXPECT_EQ(row["solution"], "42");
+  EXPECT_EQ(row["verified"], "yes");
+  EXPECT_EQ(row["quality_score"], 1);
+  EXPECT_EQ(row["history"][0]["answer"], "41");
+}
+
 TEST(RowPipeline, PlainPromptsHaveNoTurns) {
   settings::ProcessSettings settings;
   settings.prompts.chat = "off";

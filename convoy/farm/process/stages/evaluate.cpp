@@ -21,16 +21,19 @@ bool evaluate_version(const StageInputs& inputs, const RowState& row, const Cand
                                     .top_p = judge.top_p,
                                     .max_new_tokens = judge.max_tokens},
                        .draw = draw_source(inputs.plan, row, TextKind::Judgement, candidate.number,
-                                           static_cast<int64_t>(number))};
+                                           static_cast<int64_t>(number)),
+                       .schema = inputs.plan.schema("evaluate")};
   });
   if (step == nullptr) return false;
   const TextResult& result = step->result;
   const ThinkText reply = split_think(result.text, inputs.plan.opens_think(text));
-  version.judgement = Judgement{
-      .scores = read_judge_scores(reply.said, {judge.weights.begin(), judge.weights.end()}),
-      .text = reply.said,
-      .finish = result.finish,
-      .other_finish = result.other_finish};
+  const std::map<std::string, double> weights(judge.weights.begin(), judge.weights.end());
+  version.judgement = Judgement{.scores = inputs.plan.schema("evaluate").empty()
+                                              ? read_judge_scores(reply.said, weights)
+                                              : read_json_scores(reply.said, weights),
+                                .text = reply.said,
+                                .finish = result.finish,
+                                .other_finish = result.other_finish};
   return true;
 }
 

@@ -16,12 +16,14 @@ void generate(const StageInputs& inputs, RowState& row) {
     const KeptStep* step = inputs.texts.find_or_ask(fmt::format("generate/{}", number), [&] {
       return TextRequest{.prompt = inputs.plan.prompt(text),
                          .sampling = text_sampling(draw, draw.temperature, draw.max_tokens),
-                         .draw = draw_source(inputs.plan, row, TextKind::Solution, number, 0)};
+                         .draw = draw_source(inputs.plan, row, TextKind::Solution, number, 0),
+                         .schema = inputs.plan.schema("generate")};
     });
     if (step == nullptr)
       candidate.waiting = true;
     else
-      candidate.versions.push_back(read_version(*step, inputs.plan.opens_think(text)));
+      candidate.versions.push_back(
+          read_version(*step, inputs.plan.opens_think(text), inputs.plan.schema("generate")));
     row.candidates.push_back(std::move(candidate));
   }
 }

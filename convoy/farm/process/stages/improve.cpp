@@ -51,7 +51,8 @@ TextRequest improvement(const StageInputs& inputs, const RowState& row, const Ca
   sampling.top_p = settings.improve.top_p;
   return {.prompt = inputs.plan.prompt(text),
           .sampling = std::move(sampling),
-          .draw = draw_source(inputs.plan, row, TextKind::Improvement, candidate.number, number)};
+          .draw = draw_source(inputs.plan, row, TextKind::Improvement, candidate.number, number),
+          .schema = inputs.plan.schema("improve")};
 }
 
 std::string improvement_text(const StageInputs& inputs, const RowState& row,
@@ -98,7 +99,8 @@ void improve(const StageInputs& inputs, const RowState& row, Candidate& candidat
       candidate.waiting = true;
       return;
     }
-    Version next = read_version(*step, inputs.plan.opens_think(text));
+    Version next =
+        read_version(*step, inputs.plan.opens_think(text), inputs.plan.schema("improve"));
     if (inputs.plan.has_stage("verify")) verify_version(row, next);
     if (inputs.plan.has_stage("evaluate") &&
         !evaluate_version(inputs, row, candidate, number, next)) {

@@ -79,8 +79,9 @@ enum class TextKind : uint64_t { Solution = 0, Judgement = 1, Improvement = 2 };
 DrawSource draw_source(const PipelinePlan& plan, const RowState& row, TextKind kind,
                        int64_t candidate, int64_t version);
 
-// The text of `step` as a version of a candidate.
-Version read_version(const KeptStep& step, bool prompt_opens_think);
+// The text of `step` as a version of a candidate. `schema`: the JSON Schema that the text had to
+// match, if any; its answer is then the member "answer" of its object, where there is one.
+Version read_version(const KeptStep& step, bool prompt_opens_think, const std::string& schema = {});
 
 void verify_version(const RowState& row, Version& version);
 // Evaluates one version. Returns false while its judgement is not there yet.

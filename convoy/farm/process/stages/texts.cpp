@@ -26,6 +26,13 @@ std::optional<std::string> answer_of(const Version& version) {
   return answer;
 }
 
+std::optional<std::string> member_answer(const Version& version) {
+  const auto text = nlohmann::ordered_json::parse(version.text.said, nullptr, false);
+  if (!text.is_object() || !text.contains("answer")) return std::nullopt;
+  const nlohmann::ordered_json& answer = text["answer"];
+  return answer.is_string() ? answer.get<std::string>() : answer.dump();
+}
+
 }  // namespace
 
 DrawSource draw_source(const PipelinePlan& plan, const RowState& row, TextKind kind,
@@ -38,7 +45,7 @@ DrawSource draw_source(const PipelinePlan& plan, const RowState& row, TextKind k
                     static_cast<uint64_t>(candidate)};
 }
 
-Version read_version(const KeptStep& step, bool prompt_opens_think) {
+Version read_version(const KeptStep& step, bool prompt_opens_think, const std::string& schema) {
   const TextResult& result = step.result;
   Version version;
   version.tries = step.tries;
@@ -48,7 +55,8 @@ Version read_version(const KeptStep& step, bool prompt_opens_think) {
   version.new_tokens = result.new_tokens;
   if (result.finish == TextFinish::Error) return version;
   version.text = split_think(result.text, prompt_opens_think);
-  version.answer = answer_of(version);
+  if (!schema.empty()) version.answer = member_answer(version);
+  if (!version.answer) version.answer = answer_of(version);
   return version;
 }
 
