@@ -35,6 +35,16 @@ TEST(DistillSettings, RefuseWhatTheyWouldIgnoreByName) {
     EXPECT_NE(refused({"distill.divergence=js", fmt::format("distill.beta={}", beta)})
                   .find("wanted above 0 and below 1"),
               std::string::npos);
+  for (const std::string loss : {"dapo", "grpo"}) {
+    EXPECT_NE(refused({"train.loss=" + loss}).find("applies only to task grpo, found task distill"),
+              std::string::npos)
+        << loss << ": " << refused({"train.loss=" + loss});
+    EXPECT_NE(errors_of({"task=sft", "train.loss=" + loss})
+                  .find("applies only to task grpo, found task sft"),
+              std::string::npos)
+        << loss;
+  }
+  EXPECT_EQ(refused({"policy.loss=dapo"}), "") << "as the record of a run has it";
   for (const char* key : {"distill.teacher=a", "distill.top_k=4"})
     EXPECT_NE(errors_of({key}).find("applies only to task distill"), std::string::npos) << key;
   EXPECT_NE(errors_of({"task=grpo", "reward=[{kind: answer}]", "rollout.samples=1"})
@@ -53,7 +63,15 @@ TEST(DistillSettings, AnswerKeysOfOtherTrainers) {
            {"seq_kd=true", "every text is the model's own"},
            {"loss_add_tail=false", "tokens beyond distill.top_k count as one"},
            {"reverse_kl_top_1_mode=argmax", "the teacher's distill.top_k tokens"},
-           {"teacher_model_server_url=x", "in the trainer's own process"},
+           {"teacher_model_server_url=x", "distill.engine"},
+           {"use_teacher_server=true", "name the server: distill.engine"},
+           {"teacher_model_revision=x", "its name at a server"},
+           {"train.num_generations=4", "of tasks grpo and distill it is rollout.samples"},
+           {"train.loss_type=jsd", "of task distill distill.divergence"},
+           {"train.beta=0.5", "of task distill distill.divergence"},
+           {"train.lmbda=0.5", "every text is the model's own"},
+           {"distill.disable_dropout=false", "nothing is dropped out"},
+           {"train.temperature=0.7", "did you mean `rollout.temperature`"},
            {"max_completion_length=64", "of tasks grpo and distill rollout.max_new_tokens"},
            {"task=gkd", "write task: distill"}})
     EXPECT_NE(errors_of({given}).find(said), std::string::npos)

@@ -114,9 +114,15 @@ class PolicyCheck {
 
   void check_rewards() const {
     try {
-      if (!rewards_of(settings_.reward).empty() || !learns_rewards(settings_.task_facts())) return;
-      refuse("reward", "nothing says which texts are good",
-             "reward: [{kind: answer}] compares answers with those of the problems");
+      const std::vector<RewardSettings> rewards = rewards_of(settings_.reward);
+      if (!learns_rewards(settings_.task_facts())) return;
+      if (rewards.empty())
+        refuse("reward", "nothing says which texts are good",
+               "reward: [{kind: answer}] compares answers with those of the problems");
+      else if (std::all_of(rewards.begin(), rewards.end(),
+                           [](const RewardSettings& reward) { return reward.weight == 0; }))
+        refuse("reward", "every weight is 0, so all texts are equally good",
+               "give one of them a weight; those of weight 0 are measured and not learnt");
     } catch (const ConfigError& error) {
       errors_.add(ConfigError(error.what(),
                               resolved_.location(error.location().key, error.location().hint)));

@@ -18,6 +18,10 @@ TEST(PolicySettings, GrpoRefusesWhatItWouldIgnoreByName) {
   EXPECT_EQ(refused({"train.loss=dr_grpo", "policy.inner_steps=4", "rollout.samples=16",
                      "train.metric_for_best_model=eval_accuracy"}),
             "");
+  EXPECT_EQ(refused({"reward=[{kind: answer}, {kind: length, most_tokens: 9, weight: 0}]"}), "");
+  EXPECT_EQ(errors_of({"task=distill", "distill.teacher=a", "reward=[{kind: answer, weight: 0}]"}),
+            "")
+      << "measured, not learnt";
   EXPECT_EQ(refused({"rollout.temperature=0.7", "rollout.top_p=0.9", "rollout.top_k=50",
                      "rollout.min_p=0.02"}),
             "");
@@ -42,6 +46,8 @@ TEST(PolicySettings, GrpoRefusesWhatItWouldIgnoreByName) {
            {"policy.importance_cap=0.5", "policy.importance_cap: task grpo"},
            {"reward=[]", "nothing says which texts are good"},
            {"reward=[{kind: anser}]", "answer"},
+           {"reward=[{kind: answer, weight: 0}, {kind: length, most_tokens: 9, weight: 0}]",
+            "every weight is 0"},
            {"rejection.samples=3", "rejection.samples applies only to task rejection"},
            {"preference.beta=0.3", "preference.beta applies only to task"}})
     EXPECT_NE(refused({given}).find(said), std::string::npos) << given << ": " << refused({given});
@@ -70,10 +76,34 @@ TEST(PolicySettings, NamesOfTrlSayWhatToWrite) {
            {"policy.importance_sampling_level=sequence_token", "write policy.loss: gspo"},
            {"scale_rewards=true", "write policy.scale_rewards: group"},
            {"train.scale_rewards=false", "write policy.scale_rewards: none"},
-           {"train.scale_rewards=batch", "policy.scale_rewards"}})
+           {"train.scale_rewards=batch", "policy.scale_rewards"},
+           {"train.temperature=0.7", "did you mean `rollout.temperature`"},
+           {"train.top_p=0.9", "did you mean `rollout.top_p`"},
+           {"train.top_k=5", "did you mean `rollout.top_k`"},
+           {"train.min_p=0.1", "did you mean `rollout.min_p`"},
+           {"train.repetition_penalty=1.1", "drawn without a penalty"},
+           {"rollout.repetition_penalty=1.1", "drawn without a penalty"},
+           {"disable_dropout=true", "tasks grpo and distill drop nothing out"},
+           {"policy.disable_dropout=false", "nothing is dropped out"},
+           {"vllm_importance_sampling_mode=sequence_mask", "policy.importance_cap"},
+           {"rollout.vllm_importance_sampling_cap=2", "policy.importance_cap"},
+           {"train.use_bias_correction_kl=true", "plain gradient"},
+           {"normalize_advantages=true", "write policy.scale_rewards: batch"},
+           {"train.reward_clip_range=[-1, 1]", "rewards are not clipped"},
+           {"top_entropy_quantile=0.2", "all tokens of a text are learnt"},
+           {"train.entropy_coef=0.01", "no loss has a term of entropy"},
+           {"policy.entropy_coeff=0.01", "no loss has a term of entropy"},
+           {"off_policy_mask_threshold=0.5", "no text is masked for its age"},
+           {"multi_objective_aggregation=normalize_then_sum", "summed with their weights"},
+           {"train.rollout_func=mine.py", "the trainer's own engine draws"},
+           {"train.loss_type=sft", "preference.sft_weight"}})
     EXPECT_NE(refused(given).find(said), std::string::npos) << given << ": " << refused(given);
-  for (const char* given : {"importance_sampling_level=token", "policy.scale_rewards=true",
-                            "policy.scale_rewards=false"})
+  for (const char* given :
+       {"importance_sampling_level=token", "policy.scale_rewards=true",
+        "policy.scale_rewards=false", "log_completions=true",
+        "vllm_importance_sampling_mode=token_truncate", "use_bias_correction_kl=false",
+        "train.normalize_advantages=false", "top_entropy_quantile=1.0", "entropy_coef=0.0",
+        "multi_objective_aggregation=sum_then_normalize", "rollout.disable_dropout=true"})
     EXPECT_EQ(refused(given), "") << given;
 }
 

@@ -403,6 +403,27 @@ void check_combinations(const TrainSettings& settings, const config::Resolved& r
   check_sections_of_tasks(settings, resolved, errors);
 }
 
+// `train.loss` is another name of policy.loss. Other tasks do not read it, whatever its value: the
+// default is refused too, which a run's record writes only as policy.loss.
+void check_spelled_loss(const TrainSettings& settings, const std::vector<config::Layer>& layers,
+                        const config::Resolved& resolved, config::ErrorList& errors) {
+  if (!resolved.whole() || learns_rewards(settings.task_facts()) ||
+      settings.policy.loss != PolicySettings().loss)
+    return;
+  const bool is_written = std::any_of(layers.begin(), layers.end(), [](const config::Layer& layer) {
+    const auto found = layer.find("policy.loss");
+    return found != layer.end() && found->second.spelling == "train.loss";
+  });
+  if (!is_written) return;
+  const std::string hint = settings.task_facts().has_teacher ? "write distill.divergence"
+                           : learns_preferences(settings.task_facts())
+                               ? "write preference.loss"
+                               : "remove it: the loss of this task is cross-entropy";
+  errors.add(ConfigError(fmt::format("train.loss applies only to task {}, found task {}",
+                                     tasks_of_rewards(), settings.task),
+                         resolved.location("policy.loss", hint)));
+}
+
 // No file is used unless it is named, but the files that SFT-Play writes are looked for and
 // suggested.
 ErrorLocation where_rows_may_be() {
@@ -481,6 +502,7 @@ config::Resolved resolve_documents(TrainSettings& settings, TrainDocuments docum
       [&](const config::Resolved& found, config::ErrorList& errors) {
         check_imports(documents.deepspeed, ranks, settings, found, errors);
         check_combinations(settings, found, errors);
+        check_spelled_loss(settings, documents.sources.layers, found, errors);
         if (wanted == Wanted::TrainInputs && found.whole()) check_inputs(settings, found, errors);
       });
   fall_back_to_the_loss(settings.train, resolved);

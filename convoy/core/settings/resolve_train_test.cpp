@@ -606,7 +606,7 @@ TEST(TrainSettings, KeysOfOtherTrainersOfPreferencesAreHinted) {
            {"data.type=chat_template.default", "rows are recognised by their columns"},
            {"preference.loss=sigmoid_norm", "preference.length_normalised: true"},
            {"train.num_generations=8", "rejection.samples"},
-           {"train.num_generations=8", "of task grpo it is rollout.samples"},
+           {"train.num_generations=8", "of tasks grpo and distill it is rollout.samples"},
            {"beta=0.04", "of task grpo it is policy.kl_beta"},
            {"train.loss_type=dr_grpo", "of task grpo it is policy.loss"},
            {"epsilon_high=0.28", "policy.clip_high"},

@@ -277,8 +277,11 @@ std::vector<KeyRule> rejection_rules() {
   for (const char* key : {"num_generations", "train.num_generations", "num_return_sequences",
                           "train.num_return_sequences", "rejection.n", "rejection.num_samples",
                           "rejection.num_generations", "rejection.num_return_sequences"})
-    rules.push_back(
-        {key, {}, KeyAction::Suggest, "of task grpo it is rollout.samples", "rejection.samples"});
+    rules.push_back({key,
+                     {},
+                     KeyAction::Suggest,
+                     "of tasks grpo and distill it is rollout.samples",
+                     "rejection.samples"});
   for (const char* key : {"rejection.max_completion_length", "rejection.max_new_tokens"})
     rules.push_back({key, {}, KeyAction::Suggest, "", "rejection.max_tokens"});
   return rules;
@@ -291,8 +294,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kSharedNa
       "policy.kl_beta; of task distill distill.divergence, 0 being forward_kl, 1 reverse_kl, and "
       "between them js with distill.beta"},
      {"rl_beta", "policy.kl_beta"},
-     {"loss_type", "policy.loss"},
-     {"loss", "policy.loss"}}};
+     {"loss_type", "policy.loss, of task distill distill.divergence"},
+     {"loss", "policy.loss, of task distill distill.divergence"}}};
 
 std::string hint_of_rewards(std::string_view name) {
   for (const auto& [shared, key] : kSharedNames)
@@ -319,6 +322,8 @@ std::vector<KeyRule> policy_rules() {
       {"train.vllm_importance_sampling_clip_max", "policy.importance_cap"},
       {"vllm_importance_sampling_cap", "policy.importance_cap"},
       {"train.vllm_importance_sampling_cap", "policy.importance_cap"},
+      {"rollout.vllm_importance_sampling_cap", "policy.importance_cap"},
+      {"policy.vllm_importance_sampling_cap", "policy.importance_cap"},
       {"policy.beta", "policy.kl_beta"},
       {"kl_coef", "policy.kl_beta"},
       {"kl_loss_coef", "policy.kl_beta"},
@@ -395,6 +400,112 @@ std::vector<KeyRule> policy_rules() {
   return rules;
 }
 
+// A key of other trainers of preferences or rewards that Convoy does not have. A value that says
+// what Convoy does anyway is accepted.
+struct AbsentKey {
+  const char* name;
+  std::vector<std::string> accepted;
+  KeyAction action;  // for all other values
+  const char* text;
+};
+
+// Keys of those trainers that have no field here.
+std::vector<KeyRule> absent_policy_rules() {
+  constexpr auto kWeightOfToken =
+      "where engine and trainer differ, each token's weight is cut at policy.importance_cap "
+      "(token_truncate): leave it out";
+  constexpr auto kOwnEngine =
+      "the trainer's own engine draws the texts: leave it out; a program or a server can reward "
+      "them (reward: kind: command, http)";
+  const std::vector<AbsentKey> keys = {
+      {"log_completions", {}, KeyAction::Notice, "every text is written, to RUN/rollouts"},
+      {"num_completions_to_print",
+       {},
+       KeyAction::Notice,
+       "every text is written, to RUN/rollouts; `convoy runs show` prints some"},
+      {"vllm_importance_sampling_mode", {"token_truncate"}, KeyAction::Refuse, kWeightOfToken},
+      {"vllm_importance_sampling_correction",
+       {"true"},
+       KeyAction::Refuse,
+       "write policy.importance_cap: 0"},
+      {"use_bias_correction_kl",
+       {"false"},
+       KeyAction::Refuse,
+       "the divergence of policy.kl_beta has its plain gradient, without the ratio: leave it out"},
+      {"normalize_advantages",
+       {"false"},
+       KeyAction::Refuse,
+       "write policy.scale_rewards: batch, which divides by the deviation of the batch's rewards"},
+      {"reward_clip_range",
+       {},
+       KeyAction::Refuse,
+       "rewards are not clipped: let the program or the server give numbers within the range, and "
+       "leave it out"},
+      {"top_entropy_quantile",
+       {"1", "1.0"},
+       KeyAction::Refuse,
+       "all tokens of a text are learnt: leave it out"},
+      {"entropy_coef",
+       {"0", "0.0"},
+       KeyAction::Refuse,
+       "no loss has a term of entropy: leave it out; policy.kl_beta and a higher policy.clip_high "
+       "keep texts from becoming alike"},
+      {"entropy_coeff",
+       {"0", "0.0"},
+       KeyAction::Refuse,
+       "no loss has a term of entropy: leave it out; policy.kl_beta and a higher policy.clip_high "
+       "keep texts from becoming alike"},
+      {"off_policy_mask_threshold",
+       {},
+       KeyAction::Refuse,
+       "texts are drawn from the weights that learn, and no text is masked for its age: leave it "
+       "out"},
+      {"multi_objective_aggregation",
+       {"sum_then_normalize"},
+       KeyAction::Refuse,
+       "rewards are summed with their weights, and the sum is normalised: leave it out"},
+      {"rollout_func", {}, KeyAction::Refuse, kOwnEngine},
+      {"environment_factory", {}, KeyAction::Refuse, kOwnEngine}};
+  std::vector<KeyRule> rules;
+  for (const std::string section : {"", "train.", "rollout.", "policy."})
+    for (const AbsentKey& absent : keys) {
+      if (!absent.accepted.empty())
+        rules.push_back({section + absent.name, absent.accepted, KeyAction::Accept, "", ""});
+      rules.push_back({section + absent.name, {}, absent.action, absent.text, ""});
+    }
+  return rules;
+}
+
+// Sampling of the texts that a step learns from, in the section in which TRL has it, and keys of
+// dropout in the sections of the tasks that drop nothing out.
+std::vector<KeyRule> rollout_rules() {
+  std::vector<KeyRule> rules;
+  for (const std::string name : {"temperature", "top_p", "top_k", "min_p"})
+    rules.push_back({"train." + name,
+                     {},
+                     KeyAction::Suggest,
+                     fmt::format("of tasks that draw texts to learn from; those of `eval "
+                                 "--generate` have generation.{}",
+                                 name),
+                     "rollout." + name});
+  for (const char* key : {"train.repetition_penalty", "rollout.repetition_penalty"}) {
+    rules.push_back({key, {"1", "1.0"}, KeyAction::Accept, "", ""});
+    rules.push_back({key,
+                     {},
+                     KeyAction::Refuse,
+                     "texts to learn from are drawn without a penalty: leave it out; those of "
+                     "`eval --generate` have generation.repetition_penalty",
+                     ""});
+  }
+  for (const char* key :
+       {"rollout.disable_dropout", "policy.disable_dropout", "distill.disable_dropout"}) {
+    rules.push_back({key, {"true"}, KeyAction::Accept, "", ""});
+    rules.push_back(
+        {key, {}, KeyAction::Refuse, "nothing is dropped out while it learns: leave it out", ""});
+  }
+  return rules;
+}
+
 // Keys of TRL's trainers of distillation, for task distill.
 std::vector<KeyRule> distill_rules() {
   static constexpr std::pair<const char*, const char*> kNames[] = {
@@ -402,12 +513,13 @@ std::vector<KeyRule> distill_rules() {
       {"teacher_model", "distill.teacher"},
       {"teacher_model_path", "distill.teacher"},
       {"teacher_model_name_or_path", "distill.teacher"},
+      {"teacher_model_server_url", "distill.engine"},
       {"loss_top_k", "distill.top_k"}};
   constexpr auto kOwnTexts =
       "every text is the model's own: `convoy process` writes a teacher's texts as rows, and task: "
       "sft learns them";
-  constexpr auto kInProcess =
-      "the teacher is a model folder in the trainer's own process: distill.teacher";
+  constexpr auto kTeacher =
+      "distill.teacher is the teacher: a model folder, or with distill.engine its name at a server";
   std::vector<KeyRule> rules;
   for (const char* key : {"task", "rl", "stage"})
     rules.push_back({key,
@@ -435,21 +547,17 @@ std::vector<KeyRule> distill_rules() {
                      "every divergence compares the teacher's distill.top_k tokens: leave it out",
                      ""});
     for (const char* name :
-         {"use_teacher_server", "teacher_model_server_url", "teacher_model_init_kwargs",
-          "teacher_model_revision", "teacher_tokenizer_name_or_path"})
-      rules.push_back({section + name, {}, KeyAction::Refuse, kInProcess, ""});
+         {"teacher_model_init_kwargs", "teacher_model_revision", "teacher_tokenizer_name_or_path"})
+      rules.push_back({section + name, {}, KeyAction::Refuse, kTeacher, ""});
+    rules.push_back({section + "use_teacher_server", {"false"}, KeyAction::Accept, "", ""});
+    rules.push_back({section + "use_teacher_server",
+                     {},
+                     KeyAction::Refuse,
+                     "name the server: distill.engine",
+                     ""});
   }
   return rules;
 }
-
-// A key of other preference trainers that Convoy does not have. A value that says what Convoy does
-// anyway is accepted.
-struct AbsentKey {
-  const char* name;
-  std::vector<std::string> accepted;
-  KeyAction action;  // for all other values
-  const char* text;
-};
 
 const std::vector<AbsentKey>& absent_preference_keys() {
   constexpr auto kCut =
@@ -482,7 +590,8 @@ const std::vector<AbsentKey>& absent_preference_keys() {
       {"disable_dropout",
        {"false"},
        KeyAction::Refuse,
-       "dropout stays as it is set: write tuning.lora.dropout: 0"},
+       "dropout stays as it is set: write tuning.lora.dropout: 0; tasks grpo and distill drop "
+       "nothing out, leave it out there"},
       {"loss_weights",
        {},
        KeyAction::Refuse,
@@ -659,8 +768,8 @@ const std::vector<KeyRule>& train_key_rules() {
     for (std::vector<KeyRule> part :
          {model_rules(), batch_rules(), train_rules(), optimizer_rules(), mask_rules(),
           truncation_rules(), preference_words(), preference_columns(), policy_rules(),
-          distill_rules(), preference_rules(), rejection_rules(), best_metric_rules(),
-          names_elsewhere()})
+          absent_policy_rules(), rollout_rules(), distill_rules(), preference_rules(),
+          rejection_rules(), best_metric_rules(), names_elsewhere()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();
