@@ -18,7 +18,21 @@ void check_distill(const TrainSettings& settings, const config::Resolved& resolv
   };
   if (distill.teacher.empty())
     refuse("distill.teacher", "no teacher is named",
-           "distill.teacher=FOLDER, a model of the same tokens that is better at the task");
+           distill.is_served()
+               ? "distill.teacher=NAME, as the server calls it"
+               : "distill.teacher=FOLDER, a model of the same tokens that is better at the task");
+  if (distill.is_served()) {
+    if (distill.top_k == 0)
+      refuse("distill.top_k", "a server gives its likeliest tokens, not the whole vocabulary",
+             "distill.top_k=20, the most that `convoy serve` and vLLM's default give");
+    if (distill.temperature != 1)
+      refuse("distill.temperature",
+             fmt::format("a server gives probabilities at temperature 1, found {:g}",
+                         distill.temperature),
+             "remove it, or name the teacher's folder instead of distill.engine");
+  } else if (distill.engine_timeout != DistillSettings().engine_timeout) {
+    refuse("distill.engine_timeout", "no server is asked", "name it: distill.engine, or remove it");
+  }
   const bool mixes = distill.divergence == kJensenShannon;
   if (mixes && distill.beta >= 1)
     refuse("distill.beta", fmt::format("wanted above 0 and below 1, found {:g}", distill.beta),

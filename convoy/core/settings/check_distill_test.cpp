@@ -52,6 +52,25 @@ TEST(DistillSettings, RefuseWhatTheyWouldIgnoreByName) {
             std::string::npos);
 }
 
+TEST(DistillSettings, OfAServerNeedWhatItGives) {
+  const auto refused = [](std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"task=distill", "distill.teacher=big", "distill.engine=http://gpu1:8000/v1"});
+    return errors_of(std::move(more));
+  };
+  EXPECT_EQ(refused({"distill.top_k=20"}), "");
+  EXPECT_EQ(refused({"distill.top_k=5", "distill.engine_timeout=60", "distill.divergence=js"}), "");
+  for (const auto& [given, said] : std::vector<std::pair<std::string, std::string>>{
+           {"distill.beta=0.5", "a server gives its likeliest tokens, not the whole vocabulary"},
+           {"distill.temperature=2", "a server gives probabilities at temperature 1, found 2"},
+           {"distill.teacher=", "distill.teacher=NAME, as the server calls it"},
+           {"distill.engine_timeout=0", "distill.engine_timeout"}})
+    EXPECT_NE(refused({given}).find(said), std::string::npos) << given << ": " << refused({given});
+  EXPECT_NE(errors_of({"task=distill", "distill.teacher=folder", "distill.engine_timeout=60"})
+                .find("distill.engine_timeout: task distill: no server is asked"),
+            std::string::npos);
+}
+
 TEST(DistillSettings, AnswerKeysOfOtherTrainers) {
   for (const auto& [given, said] : std::vector<std::pair<std::string, std::string>>{
            {"teacher_model_name_or_path=a", "distill.teacher"},

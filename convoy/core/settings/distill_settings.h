@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "convoy/core/config/field.h"
 
@@ -17,15 +18,28 @@ inline constexpr const char* kJensenShannon = "js";
 // q is the teacher's distribution of the next token, p the distribution of the model that learns.
 struct DistillSettings {
   std::string teacher;
+  std::vector<std::string> engine;
+  int64_t engine_timeout = 600;
   std::string divergence = kReverseKl;
   double beta = 0.5;
   double temperature = 1;
   int64_t top_k = 0;
 
+  // True: servers say the teacher's distributions, and no teacher is in memory.
+  bool is_served() const { return !engine.empty(); }
+
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("teacher", teacher,
-          "the teacher: a model folder, an adapter folder or a hub id, of the model's tokens");
+          "the teacher: a model folder, an adapter folder or a hub id, of the model's tokens; with "
+          "engine its name there");
+    visit("engine", engine,
+          "servers of OpenAI's HTTP API that answer prompt_logprobs for the teacher, such as "
+          "http://HOST:8000/v1, with commas between; their key is CONVOY_ENGINE_KEY or "
+          "OPENAI_API_KEY");
+    visit("engine_timeout", engine_timeout, "seconds after which a request to them is given up")
+        .at_least(1)
+        .at_most(86400);
     visit("divergence", divergence,
           "forward_kl: KL(teacher || model), it covers all that the teacher does; reverse_kl: "
           "KL(model || teacher), it keeps to what the teacher does; js: generalized "

@@ -159,6 +159,9 @@ struct TrainSettings {
            (policy.reference != "base" || tuning.mode == "full");
   }
 
+  bool has_served_teacher() const { return task_facts().has_teacher && distill.is_served(); }
+  bool has_teacher_in_memory() const { return task_facts().has_teacher && !distill.is_served(); }
+
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("seed", seed, "seed of shuffle, dropout, adapter initialisation and sampling")

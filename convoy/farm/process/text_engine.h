@@ -20,6 +20,8 @@ struct Prompt {
   // `text` is the prompt.
   nlohmann::ordered_json messages = nullptr;
   std::string text = {};
+  // The prompt's tokens, in place of `text`; empty: there are none.
+  std::vector<int32_t> ids = {};
   // Variables for the template, in the form of text::ChatTemplate::render. Null: the variables of
   // the engine.
   nlohmann::ordered_json variables = nullptr;
@@ -51,6 +53,16 @@ struct TextRequest {
   DrawSource draw = {};
   int64_t priority = 0;     // a higher priority is served first
   std::string schema = {};  // a JSON Schema that the text must match, as JSON; empty: any text
+  // The number of likeliest tokens that are wanted in the place of each token of the prompt. Only
+  // servers give them: a model that is loaded here refuses such a request.
+  int64_t prompt_likeliest = 0;
+};
+
+// A token that a model may say in one place, with the logarithm of its probability there.
+struct LikelyToken {
+  int32_t id = 0;
+  float logprob = 0;
+  std::string text = {};  // as the server spells it; empty: it does not
 };
 
 // Stop: an end token or a stop string. Length: a limit cut the text. Error: the engine has no text
@@ -71,6 +83,9 @@ struct TextResult {
   bool error_may_pass = false;
   int64_t prompt_tokens = 0;
   int64_t new_tokens = 0;
+  // As TextRequest::prompt_likeliest asked: for each token of the prompt the likeliest tokens of
+  // its place and the token itself, in any order; none for the first token.
+  std::vector<std::vector<LikelyToken>> prompt_likeliest = {};
 };
 
 using EngineFigures = scheduler::EngineFigures;

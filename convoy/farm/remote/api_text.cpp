@@ -52,6 +52,21 @@ std::string text_or_empty(const ordered_json& object, const char* name) {
   return found != nullptr && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+// One place of vLLM's `prompt_logprobs`: {"ID": {"logprob", "rank", "decoded_token"}, ...}.
+std::vector<process::LikelyToken> likely_tokens(const ordered_json& place) {
+  std::vector<process::LikelyToken> tokens;
+  if (!place.is_object()) return tokens;
+  for (const auto& [name, said] : place.items()) {
+    const auto id = text_as<int32_t>(name);
+    const ordered_json* const logprob = member(said, "logprob");
+    if (!id || logprob == nullptr || !logprob->is_number()) continue;
+    tokens.push_back({.id = *id,
+                      .logprob = logprob->get<float>(),
+                      .text = text_or_empty(said, "decoded_token")});
+  }
+  return tokens;
+}
+
 // A count that may be written as 3, 3.0 or "3".
 int64_t count_or_zero(const ordered_json& usage, const char* name) {
   const ordered_json* const found = member(usage, name);
@@ -210,11 +225,14 @@ ApiText api_text(const process::TextRequest& request, const std::string& model,
         {"type", "json_schema"},
         {"json_schema",
          {{"name", "text"}, {"schema", ordered_json::parse(request.schema)}, {"strict", true}}}};
+  if (request.prompt_likeliest > 0) settings["prompt_logprobs"] = request.prompt_likeliest;
   ordered_json variables =
       request.prompt.variables.is_null() ? template_kwargs : request.prompt.variables;
   ordered_json body = settings;
   if (is_chat)
     body["messages"] = request.prompt.messages;
+  else if (!request.prompt.ids.empty())
+    body["prompt"] = request.prompt.ids;
   else
     body["prompt"] = request.prompt.text;
   if (request.sampling.temperature > 0) body["seed"] = seed_of(request.draw);
@@ -277,6 +295,10 @@ ApiAnswer read_api_text(std::string_view body) {
     result.prompt_tokens = count_or_zero(*usage, "prompt_tokens");
     result.new_tokens = count_or_zero(*usage, "completion_tokens");
   }
+  if (const ordered_json* const places = member(choice, "prompt_logprobs");
+      places != nullptr && places->is_array())
+    for (const ordered_json& place : *places)
+      result.prompt_likeliest.push_back(likely_tokens(place));
   read.text = std::move(result);
   return read;
 }

@@ -59,6 +59,31 @@ TEST(ApiText, SendsChatsAndPlainTexts) {
   EXPECT_THROW(api_text(request, "m", {}), nlohmann::json::exception);
 }
 
+TEST(ApiText, AsksForTheLikeliestTokensOfAPromptOfTokensAndReadsThem) {
+  const ApiText asked = api_text({.prompt = {.ids = {4, 9, 2}},
+                                  .sampling = {.temperature = 0, .max_new_tokens = 1},
+                                  .prompt_likeliest = 2},
+                                 "m", {});
+  EXPECT_EQ(asked.path, "/completions");
+  EXPECT_EQ(
+      asked.body,
+      R"({"model":"m","max_tokens":1,"temperature":0.0,"prompt_logprobs":2,"prompt":[4,9,2]})");
+  const auto read = read_api_text(R"({"choices":[{"text":"","finish_reason":"length",
+      "prompt_logprobs":[null,
+        {"9":{"logprob":-0.1,"rank":1,"decoded_token":"nine"},"8":{"logprob":-2.5}},
+        {"2":{"logprob":-0.4,"rank":1},"x":{"logprob":-1},"3":{"rank":2}}]}]})")
+                        .text;
+  ASSERT_TRUE(read);
+  ASSERT_EQ(read->prompt_likeliest.size(), 3u);
+  EXPECT_TRUE(read->prompt_likeliest[0].empty());
+  ASSERT_EQ(read->prompt_likeliest[1].size(), 2u);
+  EXPECT_EQ(read->prompt_likeliest[1][0].id, 9);
+  EXPECT_EQ(read->prompt_likeliest[1][0].logprob, -0.1F);
+  EXPECT_EQ(read->prompt_likeliest[1][0].text, "nine");
+  EXPECT_EQ(read->prompt_likeliest[1][1].text, "");
+  EXPECT_EQ(read->prompt_likeliest[2].size(), 1u) << "what is no token of a number is left out";
+}
+
 TEST(ApiText, ReadsTextsAndTheirEnds) {
   const auto chat =
       read_api_text(

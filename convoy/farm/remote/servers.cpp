@@ -11,6 +11,7 @@
 
 #include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/core/base/trimmed.h"
 #include "convoy/core/base/utf8.h"
 #include "convoy/farm/remote/server_answer.h"
@@ -24,6 +25,20 @@ constexpr size_t kMostQuoted = 400;
 constexpr const char* kCreditHint =
     "the account of this key cannot pay: add credit, then run the same command again";
 constexpr const char* kKeyHint = "put the server's key into CONVOY_ENGINE_KEY";
+
+// The port in what follows "http://"; "80" where none is written.
+std::string port_of(std::string_view rest) {
+  const std::string_view host = rest.substr(0, rest.find('/'));
+  const size_t colon = host.rfind(':');
+  const size_t bracket = host.rfind(']');  // ends an address of IPv6
+  if (colon == host.npos || (bracket != host.npos && colon < bracket)) return "80";
+  return std::string(host.substr(colon + 1));
+}
+
+bool is_port(const std::string& text) {
+  const auto port = text_as<int64_t>(text);
+  return port && *port >= 1 && *port <= 65535;
+}
 
 std::string checked_address(std::string address) {
   const auto refuse = [&](const std::string& why, const std::string& hint) {
@@ -40,6 +55,9 @@ std::string checked_address(std::string address) {
   if (rest.find('@') != rest.npos || rest.find('?') != rest.npos || rest.find('#') != rest.npos)
     refuse("an address of --engine holds more than host, port and path",
            "take a key out of the address; CONVOY_ENGINE_KEY holds it");
+  if (const std::string port = port_of(rest); !is_port(port))
+    refuse(fmt::format("`{}` has no port of 1 to 65535: `{}`", address, port),
+           "write it as http://HOST:PORT/v1");
   while (address.ends_with('/')) address.pop_back();
   return address;
 }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "convoy/core/base/error.h"
+
 namespace convoy::remote {
 namespace {
 
@@ -20,6 +22,18 @@ TEST(Servers, QuoteAServerWithoutTheKey) {
 TEST(Servers, QuoteAServerThatNamesAKeyOfStars) {
   EXPECT_EQ(quoted("*", "key * is wrong"), "key *** is wrong");
   EXPECT_EQ(quoted("***", "key *** is wrong"), "key *** is wrong");
+}
+
+TEST(Servers, TakePortsThatThereAre) {
+  const auto address_of = [](const std::string& address) {
+    return read_servers({.engine = {address}, .engine_model = "m"}, {}).addresses[0];
+  };
+  for (const char* const good : {"http://host", "https://host/v1", "http://host:1/v1",
+                                 "http://host:65535", "http://[::1]:8000/v1", "http://[::1]/v1"})
+    EXPECT_EQ(address_of(good), good);
+  for (const char* const bad : {"http://host:99999/v1", "http://host:0", "http://host:80a/v1",
+                                "http://host:/v1", "http://[::1]:65536"})
+    EXPECT_THROW(address_of(bad), ConfigError) << bad;
 }
 
 }  // namespace

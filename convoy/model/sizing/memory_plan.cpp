@@ -73,7 +73,7 @@ int64_t plan_activations(const MemoryQuestion& question, MemoryPlan& plan) {
   const int64_t gradient =
       shape.trains_head ? shape.head_elements * (kFloatBytes + shape.element_bytes) : 0;
   // Logits are gone when the first block's backward begins.
-  plan.head_bytes = hidden + gradient + std::max<int64_t>(0, logits - block);
+  plan.head_bytes = hidden + gradient + std::max<int64_t>(0, logits - block) + question.loss_bytes;
   return std::max<int64_t>(0, stored);
 }
 

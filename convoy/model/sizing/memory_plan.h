@@ -75,6 +75,7 @@ struct MemoryQuestion {
   // of it: with less, fewer texts are drawn together.
   int64_t device_bytes = 0;
   int64_t teacher_bytes = 0;  // as in MemoryPlan
+  int64_t loss_bytes = 0;     // tensors of the size of logits that the loss holds beside them
 };
 
 // The state that ranks share under a strategy: each rank holds a piece of the state that is cut,

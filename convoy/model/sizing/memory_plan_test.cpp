@@ -133,6 +133,11 @@ TEST(MemoryPlan, ATeacherStaysBesideTheModel) {
   EXPECT_EQ(taught.total_bytes(), alone.total_bytes() + (10 << 20));
   EXPECT_NE(taught.text().find("10 MiB teacher"), std::string::npos) << taught.text();
   EXPECT_EQ(taught.to_json()["teacher_bytes"], 10 << 20);
+  question.teacher_bytes = 0;  // a server has it
+  question.loss_bytes = 3 << 20;
+  const MemoryPlan served = plan_memory(question, {});
+  EXPECT_EQ(served.text().find("teacher"), std::string::npos) << served.text();
+  EXPECT_EQ(served.head_bytes, alone.head_bytes + (6 << 20));
 }
 
 // Texts are drawn before the forward pass, so the larger half of a step counts.

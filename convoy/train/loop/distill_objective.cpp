@@ -7,9 +7,9 @@
 #include <numeric>
 #include <utility>
 
+#include "convoy/core/base/error.h"
 #include "convoy/model/nn/head_loss.h"
 #include "convoy/train/comm/exchange.h"
-#include "convoy/train/objectives/distill_loss.h"
 
 namespace convoy::train {
 namespace {
@@ -25,7 +25,7 @@ at::Tensor of_shared_tokens(const at::Tensor& logits_CV, int64_t shared) {
 
 }  // namespace
 
-DistillObjective::DistillObjective(nn::CausalLm& model, nn::CausalLm& teacher,
+DistillObjective::DistillObjective(nn::CausalLm& model, nn::CausalLm* teacher,
                                    const data::BatchPlan& plan, RolloutSource& source,
                                    DistillOptions options, settings::RolloutSettings rollout,
                                    comm::Group& group)
@@ -43,43 +43,74 @@ DistillObjective::Learnt DistillObjective::choose(const std::vector<RolloutSumma
   return learnt;
 }
 
-at::Tensor DistillObjective::teacher_states(const LabelledBatch& batch) const {
+DistillObjective::Teaching DistillObjective::teaching_of(const LabelledBatch& batch,
+                                                         const std::vector<Rollout>& texts) const {
+  if (teacher_ == nullptr) return {.top_N = top_tokens_of(texts)};
   const at::NoGradGuard no_grad;
-  return teacher_.hidden_states(batch.tokens, {}).index_select(0, batch.labels.tokens_N());
+  return {.hidden_NE =
+              teacher_->hidden_states(batch.tokens, {}).index_select(0, batch.labels.tokens_N())};
+}
+
+objectives::TopTokens DistillObjective::top_tokens_of(const std::vector<Rollout>& texts) const {
+  const int64_t top_k = options_.distill.top_k;
+  std::vector<int64_t> ids;
+  std::vector<float> logprobs;
+  for (const Rollout& text : texts) {
+    CONVOY_INVARIANT(std::ssize(text.teacher.ids) == text.text_tokens() * top_k,
+                     "{} tokens of a teacher at {} tokens", text.teacher.ids.size(),
+                     text.text_tokens());
+    ids.insert(ids.end(), text.teacher.ids.begin(), text.teacher.ids.end());
+    logprobs.insert(logprobs.end(), text.teacher.logprobs.begin(), text.teacher.logprobs.end());
+  }
+  return {
+      .ids_CK = at::tensor(ids, at::kLong).view({-1, top_k}).to(model().device()),
+      .logprobs_CB = at::tensor(logprobs, at::kFloat).view({-1, top_k + 1}).to(model().device())};
+}
+
+objectives::Divergences DistillObjective::chunk_of(const Teaching& teaching, int64_t first,
+                                                   const at::Tensor& logits_CV,
+                                                   bool wants_gradient) const {
+  const int64_t count = logits_CV.size(0);
+  if (teacher_ == nullptr)
+    return objectives::divergences_of_top(
+        options_.distill, logits_CV.to(at::kFloat),
+        {.ids_CK = teaching.top_N.ids_CK.narrow(0, first, count),
+         .logprobs_CB = teaching.top_N.logprobs_CB.narrow(0, first, count)},
+        wants_gradient);
+  const int64_t shared = std::min(logits_CV.size(1), teacher_->vocab_size());
+  objectives::Divergences chunk = objectives::divergences(
+      options_.distill, of_shared_tokens(logits_CV, shared),
+      of_shared_tokens(nn::head_logits(*teacher_, teaching.hidden_NE.narrow(0, first, count)),
+                       shared),
+      wants_gradient);
+  if (wants_gradient && shared < logits_CV.size(1))
+    chunk.gradient_CV = at::constant_pad_nd(chunk.gradient_CV, {0, logits_CV.size(1) - shared});
+  return chunk;
 }
 
 DistillObjective::TokenDivergences DistillObjective::divergences_of(
-    const LabelledBatch& batch, const at::Tensor& teacher_NE, const at::Tensor& hidden_TD) const {
+    const LabelledBatch& batch, const Teaching& teaching, const at::Tensor& hidden_TD) const {
   const auto options = hidden_TD.options().dtype(at::kFloat).requires_grad(false);
   TokenDivergences found{.sum = {},
                          .divergence_N = at::zeros({batch.supervised_tokens()}, options),
                          .entropy_N = at::zeros({batch.supervised_tokens()}, options)};
-  const int64_t shared = std::min(model().vocab_size(), teacher_.vocab_size());
   found.sum = nn::head_logit_loss(
       model(), hidden_TD, batch.labels.tokens_N(),
       [&](int64_t first, const at::Tensor& logits_CV, bool wants_gradient) {
-        const int64_t count = logits_CV.size(0);
-        const objectives::Divergences chunk = objectives::divergences(
-            options_.distill, of_shared_tokens(logits_CV, shared),
-            of_shared_tokens(nn::head_logits(teacher_, teacher_NE.narrow(0, first, count)), shared),
-            wants_gradient);
-        found.divergence_N.narrow(0, first, count).copy_(chunk.divergence_C);
-        found.entropy_N.narrow(0, first, count).copy_(chunk.entropy_C);
-        kernels::LogitLoss loss{.sum = chunk.divergence_C.sum(at::kDouble),
-                                .gradient_CV = chunk.gradient_CV};
-        if (wants_gradient && shared < logits_CV.size(1))
-          loss.gradient_CV =
-              at::constant_pad_nd(chunk.gradient_CV, {0, logits_CV.size(1) - shared});
-        return loss;
+        const objectives::Divergences chunk = chunk_of(teaching, first, logits_CV, wants_gradient);
+        found.divergence_N.narrow(0, first, logits_CV.size(0)).copy_(chunk.divergence_C);
+        found.entropy_N.narrow(0, first, logits_CV.size(0)).copy_(chunk.entropy_C);
+        return kernels::LogitLoss{.sum = chunk.divergence_C.sum(at::kDouble),
+                                  .gradient_CV = chunk.gradient_CV};
       });
   return found;
 }
 
-// The teacher's pass comes first: its activations are gone when the model's are made.
+// A teacher's pass comes first: its activations are gone when the model's are made.
 MicroBatchLoss DistillObjective::loss(const PassOptions& options) {
   const LabelledBatch batch =
       micro_batch().place.has_rows ? micro_batch().batch : idle_batch(model().device());
-  const at::Tensor teacher_NE = teacher_states(batch);
+  const Teaching teaching = teaching_of(batch, batch_rollouts());
   const PassOptions exact = without_noise(options);
   const at::Tensor hidden_TD = model().hidden_states(
       batch.tokens, {.recompute = exact.recompute,
@@ -87,7 +118,7 @@ MicroBatchLoss DistillObjective::loss(const PassOptions& options) {
                                                                : nn::KeptInputs::OnDevice,
                      .draw_key = exact.draw_key,
                      .noise_alpha = exact.noise_alpha});
-  const TokenDivergences found = divergences_of(batch, teacher_NE, hidden_TD);
+  const TokenDivergences found = divergences_of(batch, teaching, hidden_TD);
   if (!micro_batch().place.has_rows) return {.sum = found.sum, .hits = {}, .figures = {}};
   const at::Tensor entropy = found.entropy_N.sum(at::kDouble);
   return {.sum = found.sum,
@@ -118,23 +149,23 @@ std::vector<double> DistillObjective::losses_of(const std::vector<Rollout>& text
   for (int64_t number = 0; number < batches; ++number) {
     const int64_t first = std::min(number * options_.eval_texts, std::ssize(texts));
     const int64_t end = std::min(first + options_.eval_texts, std::ssize(texts));
+    const std::vector<Rollout> together(texts.begin() + first, texts.begin() + end);
     std::vector<data::EncodedRow> rows;
-    for (int64_t text = first; text < end; ++text)
-      rows.push_back(row_of(texts[static_cast<size_t>(text)]));
+    for (const Rollout& text : together) rows.push_back(row_of(text));
     std::vector<int64_t> all(rows.size());
     std::iota(all.begin(), all.end(), int64_t{0});
     const LabelledBatch batch =
         rows.empty() ? idle_batch(model().device())
                      : assemble_batch(data::TokenDataset::from_rows(rows), all, model().device());
-    const at::Tensor teacher_NE = teacher_states(batch);
+    const Teaching teaching = teaching_of(batch, together);
     const at::Tensor divergence_N =
-        divergences_of(batch, teacher_NE, model().hidden_states(batch.tokens, {}))
+        divergences_of(batch, teaching, model().hidden_states(batch.tokens, {}))
             .divergence_N.to(at::kCPU);
     int64_t start = 0;
-    for (int64_t text = first; text < end; ++text) {
-      const int64_t tokens = texts[static_cast<size_t>(text)].text_tokens();
-      losses.push_back(divergence_N.narrow(0, start, tokens).sum(at::kDouble).item<double>());
-      start += tokens;
+    for (const Rollout& text : together) {
+      losses.push_back(
+          divergence_N.narrow(0, start, text.text_tokens()).sum(at::kDouble).item<double>());
+      start += text.text_tokens();
     }
   }
   return losses;

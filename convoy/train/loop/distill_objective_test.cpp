@@ -7,7 +7,9 @@
 
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 
+#include "convoy/model/nn/head_loss.h"
 #include "convoy/train/loop/toy_run_test.h"
 
 namespace convoy::train {
@@ -41,10 +43,33 @@ std::vector<Rollout> taught_texts(const std::vector<int64_t>& problems) {
   return texts;
 }
 
+// The answer of a server that has the teacher, at the tokens of a text.
+TeacherTokens served_tokens(nn::CausalLm& teacher, const Rollout& text, int64_t top_k) {
+  const at::NoGradGuard no_grad;
+  std::vector<int64_t> ids(text.ids.begin(), text.ids.end());
+  std::vector<int64_t> positions(ids.size());
+  std::iota(positions.begin(), positions.end(), int64_t{0});
+  const int64_t length = std::ssize(ids);
+  const at::Tensor log_TV =
+      nn::head_logits(teacher, teacher.hidden_states({ids, positions, {0, length}, at::kCPU}, {}))
+          .log_softmax(1);
+  TeacherTokens tokens;
+  for (int64_t at = text.prompt_tokens; at < length; ++at) {
+    const auto [logprobs, likeliest] = log_TV[at - 1].topk(top_k);
+    for (int64_t rank = 0; rank < top_k; ++rank) {
+      tokens.ids.push_back(static_cast<int32_t>(likeliest[rank].item<int64_t>()));
+      tokens.logprobs.push_back(logprobs[rank].item<float>());
+    }
+    const double listed = logprobs.to(at::kDouble).exp().sum().item<double>();
+    tokens.logprobs.push_back(static_cast<float>(std::log(1 - listed)));
+  }
+  return tokens;
+}
+
 class GivenTexts : public RolloutSource {
  public:
   std::vector<Rollout> draw(const RolloutTurn&, const std::vector<int64_t>& problems) override {
-    return taught_texts(problems);
+    return texts_of(problems);
   }
   void record(const RolloutTurn&, const std::vector<Rollout>&, bool) override {}
   const std::vector<std::string>& reward_names() const override { return names_; }
@@ -53,14 +78,24 @@ class GivenTexts : public RolloutSource {
                                      const TextLosses& losses) override {
     Evaluation evaluation;
     int64_t tokens = 0;
-    const std::vector<Rollout> texts = taught_texts({0, 1, 2, 3});
+    const std::vector<Rollout> texts = texts_of({0, 1, 2, 3});
     for (const double loss : losses(texts)) evaluation.loss += loss;
     for (const Rollout& text : texts) tokens += text.text_tokens();
     evaluation.loss /= static_cast<double>(tokens);
     return evaluation;
   }
 
+  nn::CausalLm* served_teacher = nullptr;  // its likeliest tokens come with the texts
+  int64_t top_k = 0;
+
  private:
+  std::vector<Rollout> texts_of(const std::vector<int64_t>& problems) const {
+    std::vector<Rollout> texts = taught_texts(problems);
+    if (served_teacher != nullptr)
+      for (Rollout& text : texts) text.teacher = served_tokens(*served_teacher, text, top_k);
+    return texts;
+  }
+
   const std::vector<std::string> names_;
 };
 
@@ -89,11 +124,15 @@ class Taught : public ::testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
 
   struct Run {
-    Run(settings::TrainSettings wanted, const fs::path& folder, nn::CausalLm& teacher)
+    Run(settings::TrainSettings wanted, const fs::path& folder, nn::CausalLm& teacher,
+        bool is_served = false)
         : toy(std::move(wanted), folder, {}, taught_problems()),
-          objective(toy.model, teacher, toy.plan, texts,
+          objective(toy.model, is_served ? nullptr : &teacher, toy.plan, texts,
                     {.distill = toy.settings.distill, .eval_texts = 3}, toy.settings.rollout,
-                    toy.group()) {}
+                    toy.group()) {
+      texts.top_k = toy.settings.distill.top_k;
+      if (is_served) texts.served_teacher = &teacher;
+    }
     LoopResult go() { return toy.go(objective); }
     double divergence() { return objective.evaluate(toy.group(), {})->loss; }
 
@@ -123,6 +162,31 @@ TEST_F(Taught, TheModelComesNearerToItsTeacherByEveryDivergence) {
       EXPECT_TRUE(last.contains("completions/mean_length"));
       EXPECT_FALSE(last.contains("reward"));
     }
+}
+
+TEST_F(Taught, WhatAServerSaysOfTheTeacherTeachesTheSame) {
+  for (const char* const divergence : {"forward_kl", "reverse_kl", "js"}) {
+    std::vector<json> steps[2];
+    double after[2] = {};
+    for (const bool is_served : {false, true}) {
+      settings::TrainSettings settings = taught_settings(divergence);
+      settings.distill.top_k = 3;
+      settings.train.batch_size = 2;
+      settings.train.grad_accum = 2;
+      settings.train.steps = 4;
+      Run run(settings, folder_ / divergence / (is_served ? "served" : "beside"), teacher_,
+              is_served);
+      run.go();
+      steps[is_served] = run.toy.events("step");
+      after[is_served] = run.divergence();
+    }
+    ASSERT_EQ(steps[0].size(), 4u);
+    for (size_t step = 0; step < steps[0].size(); ++step)
+      for (const char* const name : {"loss", "grad_norm", "entropy"})
+        EXPECT_NEAR(steps[0][step][name].get<double>(), steps[1][step][name].get<double>(), 1e-6)
+            << divergence << " step " << step << " " << name;
+    EXPECT_NEAR(after[0], after[1], 1e-6);
+  }
 }
 
 // The first step's loss is the divergence that an evaluation of the same texts measures: a mean

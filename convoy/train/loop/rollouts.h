@@ -17,6 +17,13 @@
 
 namespace convoy::train {
 
+// A teacher's distributions at the tokens of a text, each of its likeliest tokens and one outcome
+// for all others.
+struct TeacherTokens {
+  std::vector<int32_t> ids = {};     // distill.top_k for each token of the text, likeliest first
+  std::vector<float> logprobs = {};  // one more for each: of these tokens, then of all others
+};
+
 // A text of the model for one problem. Log-probabilities are of the tokens of the text, its end
 // token included.
 struct Rollout {
@@ -28,6 +35,7 @@ struct Rollout {
   // Under the model that trains, before its first step on the text; set by the objective.
   std::vector<float> started = {};
   std::vector<float> reference = {};  // under the reference; empty: there is none
+  TeacherTokens teacher = {};         // as a server says them; empty: no server has the teacher
   std::vector<double> rewards = {};   // one for each of RolloutSource::reward_names()
   double reward = 0;                  // their weighted sum
   bool is_truncated = false;          // the limit of new tokens cut it

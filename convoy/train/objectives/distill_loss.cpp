@@ -69,21 +69,34 @@ Found over_vocabulary(const settings::DistillSettings& settings, const Tensor& l
 }
 
 Found over_top(const settings::DistillSettings& settings, const Tensor& log_p_CV,
-               const Tensor& log_q_CV, bool wants_gradient) {
-  const Tensor top_CK = std::get<1>(log_q_CV.topk(settings.top_k, 1));
+               const TopTokens& teacher, bool wants_gradient) {
+  const Tensor& top_CK = teacher.ids_CK;
+  const int64_t top_k = top_CK.size(1);
   const Tensor other_p_C1 = log_of_others(log_p_CV, top_CK);
   const Tensor log_p_CB = at::cat({log_p_CV.gather(1, top_CK), other_p_C1}, 1);
-  const Tensor log_q_CB = at::cat({log_q_CV.gather(1, top_CK), log_of_others(log_q_CV, top_CK)}, 1);
-  const Terms terms = terms_of(settings, log_p_CB, log_q_CB);
+  const Terms terms = terms_of(settings, log_p_CB, teacher.logprobs_CB);
   Found found{.divergence_C = terms.divergence_CB.sum(1), .gradient_CV = {}};
   if (!wants_gradient) return found;
   // The others share their outcome's slope as they share its probability.
-  const Tensor of_others_CV =
-      (log_p_CV - other_p_C1).exp() * terms.slope_CB.narrow(1, settings.top_k, 1);
-  const Tensor slope_CV =
-      of_others_CV.scatter(1, top_CK, terms.slope_CB.narrow(1, 0, settings.top_k));
+  const Tensor of_others_CV = (log_p_CV - other_p_C1).exp() * terms.slope_CB.narrow(1, top_k, 1);
+  const Tensor slope_CV = of_others_CV.scatter(1, top_CK, terms.slope_CB.narrow(1, 0, top_k));
   found.gradient_CV = through_softmax(slope_CV, log_p_CV.exp(), terms.slope_CB.sum({1}, true));
   return found;
+}
+
+TopTokens top_of(const Tensor& log_q_CV, int64_t top_k) {
+  const Tensor top_CK = std::get<1>(log_q_CV.topk(top_k, 1));
+  return {.ids_CK = top_CK,
+          .logprobs_CB = at::cat({log_q_CV.gather(1, top_CK), log_of_others(log_q_CV, top_CK)}, 1)};
+}
+
+// `found`: in the logits divided by the temperature.
+Divergences outcome(const settings::DistillSettings& settings, const Tensor& log_p_CV,
+                    const Found& found) {
+  return {.divergence_C = found.divergence_C,
+          .entropy_C = -(log_p_CV.exp() * log_p_CV).sum(1),
+          .gradient_CV =
+              found.gradient_CV.defined() ? found.gradient_CV / settings.temperature : Tensor()};
 }
 
 }  // namespace
@@ -96,11 +109,20 @@ Divergences divergences(const settings::DistillSettings& settings, const Tensor&
   const Tensor log_p_CV = (model_CV / settings.temperature).log_softmax(1);
   const Tensor log_q_CV = (teacher_CV / settings.temperature).log_softmax(1);
   const bool is_whole = settings.top_k == 0 || settings.top_k >= model_CV.size(1);
-  const Found found =
-      (is_whole ? over_vocabulary : over_top)(settings, log_p_CV, log_q_CV, wants_gradient);
-  return {.divergence_C = found.divergence_C,
-          .entropy_C = -(log_p_CV.exp() * log_p_CV).sum(1),
-          .gradient_CV = wants_gradient ? found.gradient_CV / settings.temperature : Tensor()};
+  return outcome(
+      settings, log_p_CV,
+      is_whole ? over_vocabulary(settings, log_p_CV, log_q_CV, wants_gradient)
+               : over_top(settings, log_p_CV, top_of(log_q_CV, settings.top_k), wants_gradient));
+}
+
+Divergences divergences_of_top(const settings::DistillSettings& settings, const Tensor& model_CV,
+                               const TopTokens& teacher, bool wants_gradient) {
+  CONVOY_INVARIANT(settings.temperature == 1 && teacher.ids_CK.size(1) < model_CV.size(1),
+                   "a teacher's {} tokens at temperature {}", teacher.ids_CK.size(1),
+                   settings.temperature);
+  const at::NoGradGuard no_grad;
+  const Tensor log_p_CV = model_CV.log_softmax(1);
+  return outcome(settings, log_p_CV, over_top(settings, log_p_CV, teacher, wants_gradient));
 }
 
 }  // namespace convoy::objectives

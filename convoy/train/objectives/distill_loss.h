@@ -24,4 +24,17 @@ struct Divergences {
 Divergences divergences(const settings::DistillSettings& settings, const at::Tensor& model_CV,
                         const at::Tensor& teacher_CV, bool wants_gradient);
 
+// The part of a teacher's distributions at C tokens that is known: its K likeliest tokens, fewer
+// than V.
+struct TopTokens {
+  at::Tensor ids_CK;       // int64
+  at::Tensor logprobs_CB;  // K + 1: of these tokens, then of all others together; finite
+};
+
+// As divergences() with a top_k of K, from the teacher's distribution itself: the settings'
+// temperature is 1.
+Divergences divergences_of_top(const settings::DistillSettings& settings,
+                               const at::Tensor& model_CV, const TopTokens& teacher,
+                               bool wants_gradient);
+
 }  // namespace convoy::objectives

@@ -139,6 +139,23 @@ TEST(DistillLoss, CountsTokensBeyondTopKAsOne) {
       }
 }
 
+// A server gives no logits.
+TEST(DistillLoss, IsTheSameFromTheTeachersLikeliestTokensAlone) {
+  for (const int64_t top_k : {1, 3, 4})
+    for (const settings::DistillSettings& settings : all_divergences(1, top_k)) {
+      const at::Tensor log_q_CV = fp64_CV(kTeacher).log_softmax(1);
+      const auto [top_CK, ids_CK] = log_q_CV.topk(top_k, 1);
+      const at::Tensor others_C1 = (1 - top_CK.exp().sum({1}, true)).log();
+      const Divergences found = divergences_of_top(
+          settings, fp64_CV(kModel),
+          {.ids_CK = ids_CK, .logprobs_CB = at::cat({top_CK, others_C1}, 1)}, true);
+      const Divergences wanted = divergences(settings, fp64_CV(kModel), fp64_CV(kTeacher), true);
+      EXPECT_LE((found.divergence_C - wanted.divergence_C).abs().max().item<double>(), 1e-12);
+      EXPECT_LE((found.gradient_CV - wanted.gradient_CV).abs().max().item<double>(), 1e-12);
+      EXPECT_LE((found.entropy_C - wanted.entropy_C).abs().max().item<double>(), 1e-15);
+    }
+}
+
 // At their ends generalized divergences, divided by the small share, are the two others.
 TEST(DistillLoss, JensenShannonLiesBetweenTheTwoOthers) {
   const auto sum = [](const settings::DistillSettings& settings) {

@@ -8,6 +8,7 @@
 #include "convoy/core/io/foreign_checkpoint.h"
 #include "convoy/core/io/model_folder.h"
 #include "convoy/data/datasets/sources/dataset.h"
+#include "convoy/farm/remote/served_teacher.h"
 #include "convoy/farm/rewards/reward.h"
 
 namespace convoy::apps {
@@ -76,8 +77,9 @@ std::vector<DataError> missing_train_inputs(const settings::TrainSettings& train
   if (const std::string& reference = train.policy.reference;
       kind == settings::TaskData::Rollouts && reference != "base" && reference != "start")
     look(missing, "policy.reference", [&] { io::ModelFolder::open(reference); });
+  if (train.has_served_teacher()) remote::teacher_servers(train.distill);
   if (const std::string& teacher = train.distill.teacher;
-      train.task_facts().has_teacher && !teacher.empty())
+      train.has_teacher_in_memory() && !teacher.empty())
     look(missing, "distill.teacher",
          [&] { io::ModelFolder::open(io::base_of_adapter_folder(teacher).value_or(teacher)); });
   if (kind == settings::TaskData::Rollouts && !train.rollout.prompt.empty())

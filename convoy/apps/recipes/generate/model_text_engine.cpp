@@ -107,6 +107,8 @@ class ModelTextEngine final : public process::TextEngine {
   }
 
   void submit(process::TextRequest request) override {
+    if (request.prompt_likeliest > 0)
+      return refuse(request.number, "a model in memory gives no likeliest tokens of a prompt");
     try {
       generate::Request wanted = engine_request(request, prompt_ids(request.prompt), loaded_);
       if (!request.schema.empty())
@@ -206,6 +208,7 @@ class ModelTextEngine final : public process::TextEngine {
   }
 
   std::vector<int32_t> prompt_ids(const process::Prompt& prompt) const {
+    if (!prompt.ids.empty()) return prompt.ids;
     data::Sample sample{.kind = data::Sample::Kind::Text, .text = prompt.text, .file = "a prompt"};
     if (!prompt.messages.is_null()) {
       sample.kind = data::Sample::Kind::Chat;

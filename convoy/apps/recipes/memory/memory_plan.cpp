@@ -320,8 +320,10 @@ sizing::MemoryQuestion memory_question(const settings::TrainSettings& settings, 
     if (!model.device().is_cpu())
       question.device_bytes = device::device_memory_bytes(model.device());
     if (settings.task_facts().has_teacher)
-      question.teacher_bytes = bytes_of_teacher(settings, question.shape.element_bytes,
-                                                question.shape.vocab, question.micro_batch_tokens);
+      question.loss_bytes =
+          bytes_of_teacher_loss(question.shape.vocab, question.micro_batch_tokens);
+    if (settings.has_teacher_in_memory())
+      question.teacher_bytes = bytes_of_teacher(settings.distill, question.shape.element_bytes);
   }
   return question;
 }

@@ -64,7 +64,7 @@ class RecordedTeaching : private TeacherBeforeObjective, public train::DistillOb
                                        (testing::source_folder() / "tests/golden/distill/teacher")
                                            .string()),
                                    at::kFloat)},
-        DistillObjective(model, *teacher, plan, texts, {.distill = settings.distill},
+        DistillObjective(model, teacher.get(), plan, texts, {.distill = settings.distill},
                          settings.rollout, group) {}
 };
 

@@ -37,6 +37,13 @@ train::Rollout rollout_of(const RolloutProblem& problem, train::Rollout place,
   return place;
 }
 
+remote::OwnTokens own_tokens(const LoadedModel& loaded) {
+  remote::OwnTokens tokens{.vocab_size = loaded.model->vocab_size()};
+  for (int32_t id = 0; id < loaded.tokenizer.vocab_size(); ++id)
+    tokens.texts.push_back(loaded.tokenizer.decode({id}, false));
+  return tokens;
+}
+
 }  // namespace
 
 EngineRollouts::EngineRollouts(EngineRolloutsParts parts)
@@ -44,6 +51,8 @@ EngineRollouts::EngineRollouts(EngineRolloutsParts parts)
       rewards_(parts_.settings.reward),
       ledger_(parts_.run.folder.rollouts_folder(), rewards_.names(), parts_.group) {
   if (parts_.settings.policy.kl_beta > 0) reference_.emplace(parts_.run, parts_.base, parts_.group);
+  if (parts_.settings.has_served_teacher())
+    teacher_.emplace(parts_.settings.distill, own_tokens(parts_.base), parts_.run.log);
 }
 
 // Rollouts of other weights, or under other settings of what draws and rewards them, have another
@@ -95,14 +104,14 @@ std::vector<train::Rollout> EngineRollouts::draw(const train::RolloutTurn& turn,
          .hint = "give the file back, or start from a checkpoint at which new ones are drawn"});
   ledger_.open(number, key_);
   draw_texts(turn, places);
-  flight.set_phase("reward");
-  ask_rewards(places);
+  ask_others(places);
   std::map<Place, RecordedRollout> all = ledger_.texts();
   for (const Place& place : places) {
     train::Rollout& rollout = all.at(place).rollout;
     for (size_t part = 0; part < rewards_.size(); ++part)
       rollout.rewards.push_back(ledger_.reward(place, part).value());
     rollout.reward = rewards_.weighed(rollout.rewards);
+    if (teacher_) rollout.teacher = *ledger_.teacher(place);
   }
   std::vector<train::Rollout> rollouts = rollouts_at(places, std::move(all));
   if (reference_) {
@@ -203,19 +212,48 @@ void EngineRollouts::ask_reward(size_t part, const std::vector<Place>& places) {
   }
 }
 
-// Asks the rewards that the ledger does not have. Throws StopRequest on every rank if one stopped.
-void EngineRollouts::ask_rewards(const std::vector<Place>& places) {
+remote::TaughtText EngineRollouts::taught_text(const RolloutProblem& problem,
+                                               const train::Rollout& rollout) const {
+  return {.ids = rollout.ids,
+          .first = rollout.prompt_tokens,
+          .place = fmt::format("row {}, sample {}", problem.row_number, rollout.sample)};
+}
+
+void EngineRollouts::ask_teacher(const std::vector<Place>& places) {
+  std::vector<Place> missing;
+  std::vector<remote::TaughtText> texts;
+  for (const Place& place : places) {
+    if (ledger_.teacher(place) != nullptr) continue;
+    missing.push_back(place);
+    texts.push_back(taught_text(parts_.problems.train[static_cast<size_t>(place.first)],
+                                ledger_.texts().at(place).rollout));
+  }
+  teacher_->ask(
+      texts, [this] { return stop_wanted(); },
+      [&](size_t text, remote::TaughtTokens tokens) {
+        ledger_.add_teacher(missing[text], {std::move(tokens.ids), std::move(tokens.logprobs)});
+      });
+}
+
+void EngineRollouts::ask_others(const std::vector<Place>& places) {
+  telemetry::FlightWriter& flight = parts_.run.flight();
   bool stopped = false;
   try {
+    flight.set_phase("reward");
     for (size_t part = 0; part < rewards_.size(); ++part) ask_reward(part, places);
+    if (teacher_) {
+      flight.set_phase("teacher");
+      ask_teacher(places);
+    }
   } catch (const StopRequest&) {
     stopped = true;
   }
-  parts_.group.wait_for_all();  // a rank's rewards may take longer than a collective waits
+  parts_.group.wait_for_all();  // other programs may take longer than a collective waits
   for (const int64_t vote :
        comm::exchange_words(parts_.group, std::vector<int64_t>{stopped ? 1 : 0}))
     stopped = stopped || vote != 0;
-  if (stopped) throw StopRequest("stopped while rewards were asked; the texts are kept");
+  if (stopped)
+    throw StopRequest("stopped while rewards or the teacher were asked; the texts are kept");
 }
 
 void EngineRollouts::record(const train::RolloutTurn& turn,
@@ -236,6 +274,20 @@ void EngineRollouts::record(const train::RolloutTurn& turn,
     problems[rollouts[at].problem] = {problem.row_number, problem.text};
   }
   ledger_.finish(turn.first_step + 1, key_, own, problems);
+}
+
+// As ask_teacher(), for texts that no ledger keeps.
+void EngineRollouts::ask_teacher_of(std::vector<train::Rollout>& rollouts,
+                                    const std::vector<RolloutProblem>& problems) {
+  std::vector<remote::TaughtText> texts;
+  for (const train::Rollout& rollout : rollouts)
+    texts.push_back(taught_text(problems[static_cast<size_t>(rollout.problem)], rollout));
+  teacher_->ask(
+      texts, [this] { return stop_wanted(); },
+      [&](size_t text, remote::TaughtTokens tokens) {
+        rollouts[text].teacher = {std::move(tokens.ids), std::move(tokens.logprobs)};
+      });
+  parts_.group.wait_for_all();  // a server may take longer than a collective waits
 }
 
 std::optional<train::Evaluation> EngineRollouts::evaluate(
@@ -269,6 +321,7 @@ std::optional<train::Evaluation> EngineRollouts::evaluate(
   if (losses) {
     std::vector<train::Rollout> scored;
     for (auto& [problem, rollout] : rollouts) scored.push_back(std::move(rollout));
+    if (teacher_) ask_teacher_of(scored, problems);
     text_losses = losses(scored);
   }
   std::vector<RewardedAnswer> own;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rollouts of the trainer's own weights: the generation engine draws them in the trainer's process,
-// rewards are asked, and the ledger keeps both. The KV cache exists while texts are drawn only.
+// rewards and a server's teacher are asked, and the ledger keeps all. The KV cache exists while
+// texts are drawn only.
 #pragma once
 
 #include <functional>
@@ -15,6 +16,7 @@
 #include "convoy/apps/recipes/posttraining/rollout_problems.h"
 #include "convoy/apps/recipes/posttraining/rollout_reference.h"
 #include "convoy/apps/recipes/training/training_run.h"
+#include "convoy/farm/remote/served_teacher.h"
 #include "convoy/generate/engine/engine.h"
 #include "convoy/train/loop/rollouts.h"
 #include "convoy/train/parallel/strategy.h"
@@ -36,7 +38,7 @@ struct EngineRolloutsParts {
 
 class EngineRollouts final : public train::RolloutSource {
  public:
-  // Throws ConfigError, DataError on what the rewards read.
+  // Throws ConfigError, DataError on what the rewards read, and as remote::ServedTeacher.
   explicit EngineRollouts(EngineRolloutsParts parts);
 
   std::vector<train::Rollout> draw(const train::RolloutTurn& turn,
@@ -61,7 +63,14 @@ class EngineRollouts final : public train::RolloutSource {
   std::vector<Place> places_of(const std::vector<int64_t>& problems) const;
   void draw_texts(const train::RolloutTurn& turn, const std::vector<Place>& places);
   void ask_reward(size_t part, const std::vector<Place>& places);
-  void ask_rewards(const std::vector<Place>& places);
+  // Asks rewards and teacher for what the ledger does not have. Collective. Throws StopRequest on
+  // every rank if one stopped.
+  void ask_others(const std::vector<Place>& places);
+  void ask_teacher(const std::vector<Place>& places);
+  void ask_teacher_of(std::vector<train::Rollout>& rollouts,
+                      const std::vector<RolloutProblem>& problems);
+  remote::TaughtText taught_text(const RolloutProblem& problem,
+                                 const train::Rollout& rollout) const;
   bool stop_wanted() const { return parts_.run.stop_requested.load(); }
   // Runs an engine of its own until all ranks have ended their requests.
   bool generate(std::vector<generate::Request> requests,
@@ -72,6 +81,7 @@ class EngineRollouts final : public train::RolloutSource {
   const EngineRolloutsParts parts_;
   RewardList rewards_;
   std::optional<RolloutReference> reference_;
+  std::optional<remote::ServedTeacher> teacher_;  // none: it is in memory, or there is none
   RolloutLedger ledger_;
   std::string key_;                 // identifies the weights that drew the rollouts of this turn
   std::vector<std::string> texts_;  // texts of the rollouts that draw() returned last

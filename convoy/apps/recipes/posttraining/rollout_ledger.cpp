@@ -7,6 +7,7 @@
 #include "convoy/apps/recipes/rank_share.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/base/text_as.h"
 #include "convoy/core/io/json_text.h"
 #include "convoy/core/io/row_output.h"
 #include "convoy/core/telemetry/runs/run_rollouts.h"
@@ -26,6 +27,23 @@ std::vector<float> floats_of(const Json& values) {
   std::vector<float> floats;
   for (const Json& value : values) floats.push_back(static_cast<float>(value.get<double>()));
   return floats;
+}
+
+// As short as the text of a float is, for long lists. They are read back to the bit too.
+std::vector<double> short_doubles_of(const std::vector<float>& values) {
+  std::vector<double> doubles;
+  for (const float value : values)
+    doubles.push_back(text_as<double>(fmt::format("{}", value)).value());
+  return doubles;
+}
+
+Json teacher_json(const train::TeacherTokens& tokens) {
+  return {{"tokens", tokens.ids}, {"logprobs", short_doubles_of(tokens.logprobs)}};
+}
+
+train::TeacherTokens teacher_of(const Json& row) {
+  return {.ids = row.at("tokens").get<std::vector<int32_t>>(),
+          .logprobs = floats_of(row.at("logprobs"))};
 }
 
 // The part of a row that drawing gives.
@@ -88,6 +106,7 @@ std::optional<std::map<RolloutLedger::Place, RecordedRollout>> RolloutLedger::fi
         rollout.rewards.push_back(row.at("rewards").at(name).get<double>());
       if (row.contains("reference_logprobs"))
         rollout.reference = floats_of(row["reference_logprobs"]);
+      if (row.contains("teacher")) rollout.teacher = teacher_of(row["teacher"]);
       found.emplace(Place{rollout.problem, rollout.sample}, std::move(recorded));
     }
   } catch (const nlohmann::json::exception& error) {
@@ -101,17 +120,22 @@ std::optional<std::map<RolloutLedger::Place, RecordedRollout>> RolloutLedger::fi
 void RolloutLedger::open(int64_t step, const std::string& key) {
   texts_.clear();
   rewards_.clear();
+  teacher_.clear();
   fs::create_directories(folder_);
   const Log quiet(LogLevel::Quiet);
   text_journal_ = std::make_unique<io::AnswerJournal>(unfinished(step, key, "texts").string(), key,
                                                       group_.rank(), quiet);
   reward_journal_ = std::make_unique<io::AnswerJournal>(unfinished(step, key, "rewards").string(),
                                                         key, group_.rank(), quiet);
+  teacher_journal_ = std::make_unique<io::AnswerJournal>(unfinished(step, key, "teacher").string(),
+                                                         key, group_.rank(), quiet);
   const std::string place = folder_.string();
   for (const auto& [at, line] : text_journal_->kept())
     texts_.emplace(at, rollout_of(io::parse_json(line, place)));
   for (const auto& [at, line] : reward_journal_->kept())
     rewards_.emplace(at, io::parse_json(line, place).get<double>());
+  for (const auto& [at, line] : teacher_journal_->kept())
+    teacher_.emplace(at, teacher_of(io::parse_json(line, place)));
 }
 
 void RolloutLedger::add_text(const RecordedRollout& recorded) {
@@ -137,6 +161,16 @@ std::optional<double> RolloutLedger::reward(const Place& place, size_t part) con
 void RolloutLedger::add_reward(const Place& place, size_t part, double value) {
   reward_journal_->add(place_of_reward(place, part), io::line_of(Json(value)));
   rewards_.emplace(place_of_reward(place, part), value);
+}
+
+const train::TeacherTokens* RolloutLedger::teacher(const Place& place) const {
+  const auto found = teacher_.find(place);
+  return found == teacher_.end() ? nullptr : &found->second;
+}
+
+void RolloutLedger::add_teacher(const Place& place, train::TeacherTokens tokens) {
+  teacher_journal_->add(place, io::line_of(teacher_json(tokens)));
+  teacher_.emplace(place, std::move(tokens));
 }
 
 void RolloutLedger::forget_rewards(size_t part) {
@@ -173,6 +207,7 @@ void RolloutLedger::finish(int64_t step, const std::string& key,
     row["tokens"] = rollout.ids;
     row["logprobs"] = doubles_of(rollout.drawn);
     if (!rollout.reference.empty()) row["reference_logprobs"] = doubles_of(rollout.reference);
+    if (!rollout.teacher.ids.empty()) row["teacher"] = teacher_json(rollout.teacher);
     row["weights"] = key;
     rows.emplace(Place{rollout.problem, rollout.sample}, io::line_of(row));
   }
@@ -198,6 +233,7 @@ void RolloutLedger::finish(int64_t step, const std::string& key,
   group_.wait_for_all();
   text_journal_.reset();
   reward_journal_.reset();
+  teacher_journal_.reset();
   if (group_.rank() != 0) return;
   // Unfinished files of other weights too: this step's file takes their place.
   const std::string begin = fmt::format("step-{}-", step);

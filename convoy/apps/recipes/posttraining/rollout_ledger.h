@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rollouts of a run's steps, in files: RUN/rollouts/step-N.jsonl has the rollouts of the step
-// that learnt from them first, a row each, with text, tokens, log-probabilities, rewards and
-// advantage. While a step draws, each text and each reward is saved as it ends, so a run that was
-// killed goes on without drawing a text or asking a reward twice. One thread per rank.
+// that learnt from them first, a row each, with text, tokens, log-probabilities, rewards, advantage
+// and what a server's teacher said. While a step draws, each text, each reward and each answer of a
+// teacher is saved as it comes, so a run that was killed goes on without drawing a text or asking
+// for one of these twice. One thread per rank.
 #pragma once
 
 #include <cstdint>
@@ -48,12 +49,14 @@ class RolloutLedger {
 
   // Opens the unfinished files of a step, with what an earlier life of the run saved in them.
   void open(int64_t step, const std::string& key);
-  // Call the next five functions between open() and finish(). Texts come without rewards. `part`:
-  // the place of a reward among the names.
+  // Call the functions from here to finish() after open() and before finish(). Texts come without
+  // rewards. `part`: the place of a reward among the names.
   const std::map<Place, RecordedRollout>& texts() const { return texts_; }
   std::optional<double> reward(const Place& place, size_t part) const;  // none: it was not saved
   void add_text(const RecordedRollout& rollout);
   void add_reward(const Place& place, size_t part, double value);
+  const train::TeacherTokens* teacher(const Place& place) const;  // null: it was not saved
+  void add_teacher(const Place& place, train::TeacherTokens tokens);
   // Forgets the values of a reward that this rank added, in earlier lives of the run too.
   void forget_rewards(size_t part);
 
@@ -74,8 +77,10 @@ class RolloutLedger {
   comm::Group& group_;
   std::map<Place, RecordedRollout> texts_;
   std::map<Place, double> rewards_;  // by place_of_reward()
+  std::map<Place, train::TeacherTokens> teacher_;
   std::unique_ptr<io::AnswerJournal> text_journal_;
   std::unique_ptr<io::AnswerJournal> reward_journal_;
+  std::unique_ptr<io::AnswerJournal> teacher_journal_;
 };
 
 }  // namespace convoy::recipes

@@ -126,6 +126,32 @@ TEST_F(Ledger, WritesAFinishedStepInTheOrderOfItsPlaces) {
   EXPECT_FALSE(later.finished(3, "abc"));
 }
 
+TEST_F(Ledger, KeepsWhatATeacherSaidToTheBit) {
+  const train::TeacherTokens said{
+      .ids = {7, 1, 7, 2},
+      .logprobs = {-0.1F, -3.4028233e-5F, -1.1920929e-7F, -15.942385F, -1e-30F, -88.0F}};
+  {
+    RolloutLedger killed = ledger();
+    killed.open(7, "abc");
+    EXPECT_EQ(killed.teacher({4, 0}), nullptr);
+    killed.add_teacher({4, 0}, said);
+  }
+  RolloutLedger later = ledger();
+  later.open(7, "abc");
+  ASSERT_NE(later.teacher({4, 0}), nullptr);
+  EXPECT_EQ(later.teacher({4, 0})->ids, said.ids);
+  EXPECT_EQ(later.teacher({4, 0})->logprobs, said.logprobs);
+  EXPECT_EQ(later.teacher({4, 1}), nullptr);
+  RecordedRollout recorded = drawn_rollout(4, 0);
+  recorded.rollout.rewards = {1, 0.25};
+  recorded.rollout.teacher = said;
+  later.finish(7, "abc", {recorded}, {{4, {2, "How many?"}}});
+  const auto found = later.finished(7, "abc");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->at({4, 0}).rollout.teacher.ids, said.ids);
+  EXPECT_EQ(found->at({4, 0}).rollout.teacher.logprobs, said.logprobs);
+}
+
 TEST_F(Ledger, NamesADamagedFile) {
   RolloutLedger own = ledger();
   write_file_atomic(own.file_of(5), "{\"problem\": 1}\n");

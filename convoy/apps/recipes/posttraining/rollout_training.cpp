@@ -23,14 +23,17 @@ class RewardedTraining final : private RolloutsBeforeObjective, public train::Po
 
 struct TeacherBeforeObjective {
   EngineRollouts rollouts;
-  LoadedModel teacher;
+  std::optional<LoadedModel> teacher;  // none: a server has it
 };
 
 class TaughtTraining final : private TeacherBeforeObjective, public train::DistillObjective {
  public:
   TaughtTraining(const EngineRolloutsParts& parts, const data::BatchPlan& plan)
-      : TeacherBeforeObjective{EngineRollouts(parts), load_teacher(parts.run)},
-        DistillObjective(*parts.base.model, *teacher.model, plan, rollouts,
+      : TeacherBeforeObjective{EngineRollouts(parts), parts.settings.has_served_teacher()
+                                                          ? std::optional<LoadedModel>()
+                                                          : load_teacher(parts.run)},
+        DistillObjective(*parts.base.model, teacher ? teacher->model.get() : nullptr, plan,
+                         rollouts,
                          {.distill = parts.settings.distill,
                           .eval_texts = parts.settings.train.rows_of_evaluation_batch()},
                          parts.settings.rollout, parts.group) {}

@@ -75,17 +75,22 @@ LoadedModel load_teacher(const TrainingRun& run) {
                     run.log);
 }
 
-int64_t bytes_of_teacher(const settings::TrainSettings& settings, int64_t element_bytes,
-                         int64_t vocab_size, int64_t micro_batch_tokens) {
-  const io::ModelWeights weights(folder_of(settings.distill.teacher));
+int64_t bytes_of_teacher(const settings::DistillSettings& distill, int64_t element_bytes) {
+  const io::ModelWeights weights(folder_of(distill.teacher));
   int64_t bytes = 0;
   for (const std::string& name : weights.names())
     bytes += bytes_in_memory(weights.require(name), element_bytes);
-  const int64_t rows = std::min(micro_batch_tokens, kernels::rows_of_logit_loss(vocab_size));
-  return bytes + kTensorsOfLoss * rows * vocab_size * static_cast<int64_t>(sizeof(float));
+  return bytes;
 }
 
-std::string teacher_fingerprint(const std::string& teacher) {
+int64_t bytes_of_teacher_loss(int64_t vocab_size, int64_t micro_batch_tokens) {
+  const int64_t rows = std::min(micro_batch_tokens, kernels::rows_of_logit_loss(vocab_size));
+  return kTensorsOfLoss * rows * vocab_size * static_cast<int64_t>(sizeof(float));
+}
+
+std::string teacher_fingerprint(const settings::DistillSettings& distill) {
+  const std::string& teacher = distill.teacher;
+  if (distill.is_served()) return "served " + teacher;
   const std::string model = io::model_fingerprint(folder_of(teacher));
   if (!io::base_of_adapter_folder(teacher)) return model;
   return model + " " + io::adapter_fingerprint(teacher);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The teacher of a training (distill.teacher): a frozen model beside the one that learns.
+// The teacher of a training (distill.teacher): a frozen model beside the one that learns, or in a
+// server (distill.engine).
 #pragma once
 
 #include <cstdint>
@@ -20,12 +21,14 @@ void require_teacher(const settings::TrainSettings& settings, const LoadedModel&
 // Logs the teacher, and reads its weights in the type of the training's products.
 LoadedModel load_teacher(const TrainingRun& run);
 
-// Bytes of the teacher's weights, of its tokens' distributions and of the model's in the loss.
-// `element_bytes`: size of an element in the type of products. Reads names and shapes alone.
-int64_t bytes_of_teacher(const settings::TrainSettings& settings, int64_t element_bytes,
-                         int64_t vocab_size, int64_t micro_batch_tokens);
+// Bytes of the weights of a teacher in memory. `element_bytes`: size of an element in the type of
+// products. Reads names and shapes alone.
+int64_t bytes_of_teacher(const settings::DistillSettings& distill, int64_t element_bytes);
 
-// Identifies the teacher's files, for the record of a run.
-std::string teacher_fingerprint(const std::string& teacher);
+// Bytes of the distributions of model and teacher in the loss.
+int64_t bytes_of_teacher_loss(int64_t vocab_size, int64_t micro_batch_tokens);
+
+// Identifies the teacher's files, for the record of a run; a server's teacher by its name alone.
+std::string teacher_fingerprint(const settings::DistillSettings& distill);
 
 }  // namespace convoy::recipes

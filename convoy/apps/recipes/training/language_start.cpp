@@ -319,7 +319,7 @@ LanguageInput find_language_input(TrainingRun& run, LoadedModel& base, FoundChec
   data::EncodedSplits splits;
   if (run.settings.task_facts().data == settings::TaskData::Rollouts) {
     problems = read_rollout_problems(base, run.settings, run.log);
-    if (run.settings.task_facts().has_teacher)
+    if (run.settings.has_teacher_in_memory())
       require_teacher(run.settings, base,
                       problems.longest_prompt_tokens() + run.settings.rollout.max_new_tokens);
     splits = splits_of(problems, run.settings.data);

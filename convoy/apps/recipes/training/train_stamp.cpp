@@ -72,7 +72,7 @@ std::string distill_text(const settings::TrainSettings& settings) {
   const settings::DistillSettings& distill = settings.distill;
   return fmt::format("{} {} {} temperature {} top_k {} teacher {}", settings.task,
                      distill.divergence, distill.beta, distill.temperature, distill.top_k,
-                     teacher_fingerprint(distill.teacher));
+                     teacher_fingerprint(distill));
 }
 
 // Everything besides the weights that decides a text of the model and its reward. The
