@@ -34,7 +34,7 @@ struct RewardSettings {
   int64_t most_tokens = 0;        // length: the whole reward is lost from here on
   std::string form = "reward";    // length: reward is 1 down to 0, punishment is 0 down to -1
   double timeout_s =
-      60;  // command: for a number; http: for the texts of a step; judge: for a reply
+      60;  // command: for a number; http: for the texts of a request; judge: for a reply
 };
 
 // The accepted values of `kind`.

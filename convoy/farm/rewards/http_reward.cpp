@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One POST per step with a list of texts; the answer is a list of numbers. A request is sent again
+// One POST with a list of texts; the answer is a list of numbers. A request is sent again
 // as in the engine of farm/remote: to a server that is busy or cannot be reached until the time is
 // over, to a server that failed some times.
 #include <fmt/format.h>

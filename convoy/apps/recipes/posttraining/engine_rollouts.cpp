@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "convoy/apps/recipes/posttraining/joint_generation.h"
@@ -103,8 +104,13 @@ std::vector<train::Rollout> EngineRollouts::draw(const train::RolloutTurn& turn,
         {.file = ledger_.file_of(number).string(),
          .hint = "give the file back, or start from a checkpoint at which new ones are drawn"});
   ledger_.open(number, key_);
-  draw_texts(turn, places);
-  ask_others(places);
+  RewardOverlap overlap(rewards_elsewhere(), parts_.settings.rollout.samples,
+                        [this](size_t part, const std::vector<Place>& ended,
+                               const std::function<bool()>& is_abandoned) {
+                          ask_reward(part, ended, [&] { return is_abandoned() || stop_wanted(); });
+                        });
+  draw_texts(turn, places, [&](const Place& place) { overlap.add(place); });
+  ask_others(places, overlap);
   std::map<Place, RecordedRollout> all = ledger_.texts();
   for (const Place& place : places) {
     train::Rollout& rollout = all.at(place).rollout;
@@ -159,14 +165,20 @@ bool EngineRollouts::generate(std::vector<generate::Request> requests,
 }
 
 // Draws the texts that the ledger does not have.
-void EngineRollouts::draw_texts(const train::RolloutTurn& turn, const std::vector<Place>& places) {
+void EngineRollouts::draw_texts(const train::RolloutTurn& turn, const std::vector<Place>& places,
+                                const std::function<void(const Place&)>& ended_at) {
   const uint64_t seed = device::draw_key({.seed = parts_.settings.seed,
                                           .epoch = turn.position.epoch,
                                           .step = turn.position.step,
                                           .micro_batch = 0});
+  std::set<Place> kept;
+  for (const auto& [place, text] : ledger_.texts()) kept.insert(place);
   std::vector<generate::Request> requests;
   for (size_t at = 0; at < places.size(); ++at) {
-    if (ledger_.texts().contains(places[at])) continue;
+    if (kept.contains(places[at])) {
+      ended_at(places[at]);
+      continue;
+    }
     const auto& [problem, sample] = places[at];
     generate::Request request = request_of(parts_.problems.train[static_cast<size_t>(problem)]);
     request.number = static_cast<int64_t>(at);
@@ -179,19 +191,27 @@ void EngineRollouts::draw_texts(const train::RolloutTurn& turn, const std::vecto
   const bool complete = generate(
       std::move(requests), [this] { return stop_wanted(); },
       [&](const generate::Completion& ended) {
-        const auto& [problem, sample] = places[static_cast<size_t>(ended.number)];
-        ledger_.add_text({.rollout = rollout_of(parts_.problems.train[static_cast<size_t>(problem)],
-                                                {.problem = problem, .sample = sample}, ended),
-                          .text = ended.text});
+        const Place& place = places[static_cast<size_t>(ended.number)];
+        {
+          const std::lock_guard<std::mutex> lock(ledger_mutex_);
+          ledger_.add_text(
+              {.rollout = rollout_of(parts_.problems.train[static_cast<size_t>(place.first)],
+                                     {.problem = place.first, .sample = place.second}, ended),
+               .text = ended.text});
+        }
+        ended_at(place);
       });
   if (!complete) throw StopRequest("stopped while texts were drawn; those that ended are kept");
 }
 
 // Asks one reward for the texts whose value the ledger does not have, and saves each value as it
-// comes: a kill or a fault does not cost those before it.
-void EngineRollouts::ask_reward(size_t part, const std::vector<Place>& places) {
+// comes: a kill or a fault does not cost those before it. Rewards elsewhere are asked on threads of
+// their own.
+void EngineRollouts::ask_reward(size_t part, const std::vector<Place>& places,
+                                const std::function<bool()>& stop_requested) {
   std::vector<Place> missing;
   std::vector<rewards::JudgedText> texts;
+  std::unique_lock<std::mutex> lock(ledger_mutex_);
   for (const Place& place : places) {
     if (ledger_.reward(place, part)) continue;
     const RecordedRollout& recorded = ledger_.texts().at(place);
@@ -202,14 +222,24 @@ void EngineRollouts::ask_reward(size_t part, const std::vector<Place>& places) {
                                  .is_truncated = recorded.rollout.is_truncated,
                                  .sample = place.second}));
   }
+  lock.unlock();
   try {
-    rewards_.ask(
-        part, texts, [this] { return stop_wanted(); },
-        [&](size_t text, double value) { ledger_.add_reward(missing[text], part, value); });
+    rewards_.ask(part, texts, stop_requested, [&](size_t text, double value) {
+      const std::lock_guard<std::mutex> adding(ledger_mutex_);
+      ledger_.add_reward(missing[text], part, value);
+    });
   } catch (const rewards::MisplacedNumbers&) {
+    lock.lock();
     ledger_.forget_rewards(part);
     throw;
   }
+}
+
+std::vector<RewardOverlap::Part> EngineRollouts::rewards_elsewhere() const {
+  std::vector<RewardOverlap::Part> parts;
+  for (size_t part = 0; part < rewards_.size(); ++part)
+    if (rewards_.is_elsewhere(part)) parts.push_back({part, rewards_.takes_lists(part)});
+  return parts;
 }
 
 remote::TaughtText EngineRollouts::taught_text(const RolloutProblem& problem,
@@ -235,12 +265,14 @@ void EngineRollouts::ask_teacher(const std::vector<Place>& places) {
       });
 }
 
-void EngineRollouts::ask_others(const std::vector<Place>& places) {
+void EngineRollouts::ask_others(const std::vector<Place>& places, RewardOverlap& overlap) {
   telemetry::FlightWriter& flight = parts_.run.flight();
   bool stopped = false;
   try {
     flight.set_phase("reward");
-    for (size_t part = 0; part < rewards_.size(); ++part) ask_reward(part, places);
+    for (size_t part = 0; part < rewards_.size(); ++part)
+      if (!rewards_.is_elsewhere(part)) ask_reward(part, places, [this] { return stop_wanted(); });
+    overlap.finish();
     if (teacher_) {
       flight.set_phase("teacher");
       ask_teacher(places);

@@ -7,11 +7,13 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "convoy/apps/recipes/posttraining/reward_list.h"
+#include "convoy/apps/recipes/posttraining/reward_overlap.h"
 #include "convoy/apps/recipes/posttraining/rollout_ledger.h"
 #include "convoy/apps/recipes/posttraining/rollout_problems.h"
 #include "convoy/apps/recipes/posttraining/rollout_reference.h"
@@ -61,11 +63,15 @@ class EngineRollouts final : public train::RolloutSource {
   std::vector<train::Rollout> rollouts_at(const std::vector<Place>& places,
                                           std::map<Place, RecordedRollout> found);
   std::vector<Place> places_of(const std::vector<int64_t>& problems) const;
-  void draw_texts(const train::RolloutTurn& turn, const std::vector<Place>& places);
-  void ask_reward(size_t part, const std::vector<Place>& places);
-  // Asks rewards and teacher for what the ledger does not have. Collective. Throws StopRequest on
-  // every rank if one stopped.
-  void ask_others(const std::vector<Place>& places);
+  // `ended`: called with the place of each text that ends.
+  void draw_texts(const train::RolloutTurn& turn, const std::vector<Place>& places,
+                  const std::function<void(const Place&)>& ended);
+  void ask_reward(size_t part, const std::vector<Place>& places,
+                  const std::function<bool()>& stop_requested);
+  std::vector<RewardOverlap::Part> rewards_elsewhere() const;
+  // Asks rewards and teacher for what the ledger does not have, and ends `overlap`. Collective.
+  // Throws StopRequest on every rank if one stopped.
+  void ask_others(const std::vector<Place>& places, RewardOverlap& overlap);
   void ask_teacher(const std::vector<Place>& places);
   void ask_teacher_of(std::vector<train::Rollout>& rollouts,
                       const std::vector<RolloutProblem>& problems);
@@ -83,6 +89,8 @@ class EngineRollouts final : public train::RolloutSource {
   std::optional<RolloutReference> reference_;
   std::optional<remote::ServedTeacher> teacher_;  // none: it is in memory, or there is none
   RolloutLedger ledger_;
+  // Guards the ledger while rewards are asked beside the drawing.
+  std::mutex ledger_mutex_;
   std::string key_;                 // identifies the weights that drew the rollouts of this turn
   std::vector<std::string> texts_;  // texts of the rollouts that draw() returned last
   bool taught_ = true;              // whether the turn before taught

@@ -85,6 +85,11 @@ std::optional<size_t> RewardList::place_of_answers() const {
   return static_cast<size_t>(found - settings_.begin());
 }
 
+bool RewardList::is_elsewhere(size_t part) const {
+  const std::string& kind = settings_[part].kind;
+  return kind == "command" || kind == "http" || kind == "judge";
+}
+
 void RewardList::ask(size_t part, const std::vector<rewards::JudgedText>& texts,
                      const std::function<bool()>& stop_requested, const rewards::TakeValue& take) {
   if (texts.empty()) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rewards of a configuration, asked for texts by a training and by `convoy eval`, and the
-// figures of an evaluation by them. One thread.
+// figures of an evaluation by them. One thread, but for RewardList::ask().
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,14 @@ class RewardList {
   // The place of the first reward of kind answer; none: there is none.
   std::optional<size_t> place_of_answers() const;
 
-  // Asks one reward. Blocks. As rewards::Reward::ask(); without texts nothing is asked. Throws
-  // DataError also for a number that is too large for a mean.
+  // True for a program or a server, which is asked beside other work.
+  bool is_elsewhere(size_t part) const;
+  // True for a server that gets texts as a list, so it may compare the texts of a problem.
+  bool takes_lists(size_t part) const { return settings_[part].kind == "http"; }
+
+  // Asks one reward. Blocks. Different rewards may be asked on different threads. As
+  // rewards::Reward::ask(); without texts nothing is asked. Throws DataError also for a number that
+  // is too large for a mean.
   void ask(size_t part, const std::vector<rewards::JudgedText>& texts,
            const std::function<bool()>& stop_requested, const rewards::TakeValue& take);
   // All rewards of each text. Blocks.

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/posttraining/reward_overlap.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "convoy/core/base/quiet_thread.h"
+
+namespace convoy::recipes {
+
+// One reward with its thread.
+class RewardOverlap::Asker {
+ public:
+  Asker(const Part& part, int64_t samples, Ask ask)
+      : part_(part), samples_(samples), ask_(std::move(ask)) {
+    thread_ = quiet_thread([this] { run(); });
+  }
+
+  ~Asker() {
+    is_abandoned_ = true;
+    join();
+  }
+
+  Asker(const Asker&) = delete;
+  Asker& operator=(const Asker&) = delete;
+
+  void add(const Place& place) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<Place>& group = groups_[place.first];
+    group.push_back(place);
+    if (part_.takes_groups && std::ssize(group) < samples_) return;
+    std::sort(group.begin(), group.end());
+    ready_.insert(ready_.end(), group.begin(), group.end());
+    groups_.erase(place.first);
+    changed_.notify_one();
+  }
+
+  // No text comes any more. The exception that ended it; null: it was asked about all.
+  std::exception_ptr join() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      is_last_ = true;
+      changed_.notify_one();
+    }
+    if (thread_.joinable()) thread_.join();
+    return failure_;
+  }
+
+ private:
+  void run() {
+    try {
+      for (std::vector<Place> places = take(); !places.empty(); places = take())
+        ask_(part_.reward, places, [this] { return is_abandoned_.load(); });
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
+
+  // All texts that are ready, as soon as there is one; none: there are no more.
+  std::vector<Place> take() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return !ready_.empty() || is_last_; });
+    if (is_abandoned_) return {};
+    return std::exchange(ready_, {});
+  }
+
+  const Part part_;
+  const int64_t samples_;
+  const Ask ask_;
+  std::atomic<bool> is_abandoned_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<int64_t, std::vector<Place>> groups_;  // texts of groups that are not whole, by problem
+  std::vector<Place> ready_;
+  bool is_last_ = false;
+  std::exception_ptr failure_;  // written by the thread, read after its end
+  std::thread thread_;
+};
+
+RewardOverlap::RewardOverlap(const std::vector<Part>& parts, int64_t samples, Ask ask) {
+  for (const Part& part : parts) askers_.push_back(std::make_unique<Asker>(part, samples, ask));
+}
+
+RewardOverlap::~RewardOverlap() = default;
+
+void RewardOverlap::add(const Place& place) {
+  for (const auto& asker : askers_) asker->add(place);
+}
+
+void RewardOverlap::finish() {
+  std::exception_ptr first;
+  for (const auto& asker : askers_)
+    if (const std::exception_ptr failure = asker->join(); failure && !first) first = failure;
+  if (first) std::rethrow_exception(first);
+}
+
+}  // namespace convoy::recipes

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convoy/apps/recipes/posttraining/reward_overlap.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <future>
+#include <mutex>
+#include <thread>
+
+#include "convoy/core/base/error.h"
+
+namespace convoy::recipes {
+namespace {
+
+using Place = RewardOverlap::Place;
+using Places = std::vector<Place>;
+
+// Every text a reward was asked about, in lists as they came.
+class Asked {
+ public:
+  void note(size_t reward, const Places& places) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    lists_[reward].push_back(places);
+  }
+  std::vector<Places> lists(size_t reward) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return lists_[reward];
+  }
+  Places all(size_t reward) {
+    Places all;
+    for (const Places& list : lists(reward)) all.insert(all.end(), list.begin(), list.end());
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<size_t, std::vector<Places>> lists_;
+};
+
+TEST(RewardOverlap, AsksWhileTextsAreStillDrawn) {
+  Asked asked;
+  std::promise<void> first;
+  std::atomic<bool> is_told = false;
+  RewardOverlap overlap({{.reward = 3}}, 2, [&](size_t reward, const Places& places, const auto&) {
+    asked.note(reward, places);
+    if (!is_told.exchange(true)) first.set_value();
+  });
+  overlap.add({7, 1});
+  first.get_future().wait();  // the other texts have not ended
+  EXPECT_EQ(asked.all(3), (Places{{7, 1}}));
+  overlap.add({7, 0});
+  overlap.add({9, 0});
+  overlap.finish();
+  EXPECT_EQ(asked.all(3), (Places{{7, 0}, {7, 1}, {9, 0}})) << "each once";
+}
+
+TEST(RewardOverlap, ASlowRewardGetsTogetherWhatEndedMeanwhile) {
+  Asked asked;
+  std::promise<void> go;
+  std::shared_future<void> may_go = go.get_future().share();
+  RewardOverlap overlap({{.reward = 0}}, 4, [&](size_t reward, const Places& places, const auto&) {
+    asked.note(reward, places);
+    may_go.wait();
+  });
+  overlap.add({1, 0});
+  while (asked.lists(0).empty()) std::this_thread::yield();
+  for (const int64_t sample : {3, 1, 2}) overlap.add({1, sample});
+  go.set_value();
+  overlap.finish();
+  EXPECT_EQ(asked.lists(0), (std::vector<Places>{{{1, 0}}, {{1, 3}, {1, 1}, {1, 2}}}));
+}
+
+TEST(RewardOverlap, AProblemsTextsStayTogetherForARewardThatMayCompareThem) {
+  Asked asked;
+  RewardOverlap overlap(
+      {{.reward = 0, .takes_groups = true}, {.reward = 1}}, 2,
+      [&](size_t reward, const Places& places, const auto&) { asked.note(reward, places); });
+  overlap.add({1, 1});
+  overlap.add({2, 0});
+  while (asked.all(1).size() < 2) std::this_thread::yield();
+  EXPECT_TRUE(asked.lists(0).empty()) << "no group is whole";
+  overlap.add({2, 1});
+  overlap.add({1, 0});
+  overlap.finish();
+  EXPECT_EQ(asked.all(0), (Places{{1, 0}, {1, 1}, {2, 0}, {2, 1}}));
+  for (const Places& list : asked.lists(0)) {
+    EXPECT_EQ(list.size() % 2, 0u);
+    for (size_t at = 0; at + 1 < list.size(); at += 2) {
+      EXPECT_EQ(list[at].first, list[at + 1].first);
+      EXPECT_EQ(list[at].second, 0) << "in the order of samples";
+    }
+  }
+}
+
+TEST(RewardOverlap, TheFirstPartThatFailedIsThrownAfterAllHaveEnded) {
+  std::atomic<int> good = 0;
+  RewardOverlap overlap({{.reward = 0}, {.reward = 1}, {.reward = 2}}, 1,
+                        [&](size_t reward, const Places& places, const auto&) {
+                          if (reward == 2) throw ConfigError("of the last", {.hint = "none"});
+                          if (reward == 1) throw DataError("of the second", {.hint = "none"});
+                          good += static_cast<int>(places.size());
+                        });
+  for (int64_t problem = 0; problem < 20; ++problem) overlap.add({problem, 0});
+  EXPECT_THROW(overlap.finish(), DataError);
+  EXPECT_EQ(good, 20);
+}
+
+TEST(RewardOverlap, IsLeftWithoutWaitingForNumbers) {
+  std::atomic<bool> was_stopped = false;
+  {
+    std::promise<void> begun;
+    RewardOverlap overlap({{.reward = 0}}, 1,
+                          [&](size_t, const Places&, const std::function<bool()>& stop_requested) {
+                            begun.set_value();
+                            while (!stop_requested()) std::this_thread::yield();
+                            was_stopped = true;
+                            throw StopRequest("stopped");
+                          });
+    overlap.add({1, 0});
+    begun.get_future().wait();
+    overlap.add({2, 0});
+  }
+  EXPECT_TRUE(was_stopped);
+}
+
+}  // namespace
+}  // namespace convoy::recipes
