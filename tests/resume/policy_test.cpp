@@ -240,6 +240,28 @@ TEST(PolicyProblems, ThatCannotBeAskedAreToldByTheKeysOfATraining) {
 }
 
 // `convoy eval` asks with the prompt and the rewards of the training, as its evaluations do.
+TEST(PolicyProblems, WithoutAColumnThatAJudgeReadsAreToldBeforeARun) {
+  const TrainFixture fixture;
+  const fs::path prompt = fixture.rows().parent_path() / "judge.txt";
+  const auto planned = [&](const std::string& text) {
+    write_file_atomic(prompt, text);
+    const nlohmann::json rewards = {{{"kind", "judge"},
+                                     {"url", "http://127.0.0.1:1/v1"},
+                                     {"model", "m"},
+                                     {"prompt", prompt.string()}}};
+    return fixture.run("run", policy_settings(fixture, {"reward=" + rewards.dump(), "--dry-run"}));
+  };
+  const Ended good = planned("{{ row.problem }}: {{ text }}");
+  EXPECT_EQ(good.status, 0) << good.errors;
+  const Ended bad = planned("{{ row.topic }}: {{ text }}");
+  EXPECT_EQ(bad.status, 10) << bad.errors;
+  EXPECT_NE(bad.errors.find("shows {{ row.topic }}, and no row has this column; columns: answer, "
+                            "problem"),
+            std::string::npos)
+      << bad.errors;
+  EXPECT_NE(bad.errors.find("reward[0].prompt"), std::string::npos) << bad.errors;
+}
+
 TEST(PolicyEvaluations, OfTheCommandAreThoseOfTheTraining) {
   const TrainFixture fixture;
   const fs::path prompt = fixture.rows().parent_path() / "prompt.txt";

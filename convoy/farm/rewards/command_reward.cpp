@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "convoy/core/base/nearby_files.h"
+#include "convoy/core/base/trimmed.h"
 #include "convoy/farm/rewards/judged_text.h"
 #include "convoy/farm/rewards/reward_kinds.h"
 #include "convoy/farm/rewards/reward_program.h"
@@ -81,12 +82,18 @@ std::unique_ptr<Reward> make_command_reward(const settings::RewardSettings& sett
   return std::make_unique<CommandReward>(settings);
 }
 
-// Looks at the program and at the file that an interpreter is given. Only a run shows how the shell
-// reads a longer command.
+// Lets the shell read the command without running it, and looks at the program and at the file that
+// an interpreter is given. Only a run shows more of a longer command.
 void check_command_reward(const settings::RewardSettings& settings) {
   const std::vector<std::string> words = plain_words(settings.command);
-  if (words.empty()) return;
   with_place_of(settings, "command", [&] {
+    const processes::ChildResult read =
+        processes::run_child({.program = {"sh", "-n", "-c", settings.command}});
+    if (!read.end.success())
+      throw DataError(fmt::format("the shell cannot read `{}`: {}", settings.command,
+                                  trimmed(read.errors, " \n")),
+                      {.hint = "close its quotes and brackets"});
+    if (words.empty()) return;
     const processes::ProgramProblem problem = processes::program_problem(words[0]);
     if (problem.any() && (words[0].find('/') != std::string::npos || !is_of_the_shell(words[0])))
       throw DataError(problem.found, {.hint = problem.to_do});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <filesystem>
@@ -25,8 +26,13 @@ process::PromptTemplate prompt_of(const settings::RewardSettings& settings) {
       throw DataError(
           "there is no such file",
           {.file = settings.prompt, .hint = unreadable_file_hint(settings.prompt, ENOENT)});
-    return process::PromptTemplate(process::read_prompt_file(settings.prompt, "reward.prompt"),
+    process::PromptTemplate prompt(process::read_prompt_file(settings.prompt, "reward.prompt"),
                                    settings.prompt, {"problem", "text", "answer"});
+    const std::vector<std::string> names = prompt.names();
+    if (std::find(names.begin(), names.end(), "text") == names.end())
+      throw ConfigError("the prompt does not show the text that is judged",
+                        {.file = settings.prompt, .hint = "write {{ text }} where it belongs"});
+    return prompt;
   });
 }
 
@@ -151,6 +157,14 @@ class JudgeReward final : public Reward {
 
 std::unique_ptr<Reward> make_judge_reward(const settings::RewardSettings& settings) {
   return std::make_unique<JudgeReward>(settings);
+}
+
+std::vector<std::string> columns_of_judge(const settings::RewardSettings& settings) {
+  constexpr std::string_view kColumn = "row.";
+  std::vector<std::string> columns;
+  for (const std::string& name : prompt_of(settings).names())
+    if (name.starts_with(kColumn)) columns.push_back(name.substr(kColumn.size()));
+  return columns;
 }
 
 void check_judge_reward(const settings::RewardSettings& settings) {

@@ -58,6 +58,9 @@ class Reward {
 // ConfigError, with the key such as `reward[1].schema`.
 void check_reward(const settings::RewardSettings& settings);
 
+// The columns of a row that the reward needs by name. Throws as check_reward().
+std::vector<std::string> columns_of_reward(const settings::RewardSettings& settings);
+
 // Starts the program of a command reward, which ends with the thread that calls this. Asks the
 // server of a judge for its models. Throws as check_reward(), and NetworkError.
 std::unique_ptr<Reward> make_reward(const settings::RewardSettings& settings);

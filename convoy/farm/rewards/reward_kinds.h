@@ -32,5 +32,7 @@ void check_http_reward(const settings::RewardSettings& settings);
 // The score of 0 to 1 in the reply of a model behind OpenAI's HTTP API.
 std::unique_ptr<Reward> make_judge_reward(const settings::RewardSettings& settings);
 void check_judge_reward(const settings::RewardSettings& settings);
+// The columns that the prompt names as {{ row.COLUMN }}.
+std::vector<std::string> columns_of_judge(const settings::RewardSettings& settings);
 
 }  // namespace convoy::rewards

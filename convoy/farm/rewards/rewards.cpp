@@ -48,6 +48,10 @@ void check_reward(const settings::RewardSettings& settings) {
   if (const auto check = kind_of(settings).check) check(settings);
 }
 
+std::vector<std::string> columns_of_reward(const settings::RewardSettings& settings) {
+  return settings.kind == "judge" ? columns_of_judge(settings) : std::vector<std::string>();
+}
+
 std::unique_ptr<Reward> make_reward(const settings::RewardSettings& settings) {
   return kind_of(settings).make(settings);
 }

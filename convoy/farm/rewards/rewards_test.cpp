@@ -168,6 +168,9 @@ TEST(Rewards, WhatASettingNamesIsLookedForBeforeAnythingIsAsked) {
             "address");
   http.url = "http://127.0.0.1:1/nobody-is-asked";
   EXPECT_EQ(fault_of(http), "");
+  http.url = "http://127.0.0.1:99999/score";
+  EXPECT_NE(fault_of(http).find("no port of 1 to 65535"), std::string::npos) << fault_of(http);
+  http.url = "http://127.0.0.1:1/nobody-is-asked";
   settings::RewardSettings judge = reward_of("judge");
   judge.url = http.url;
   judge.model = "m";
@@ -177,8 +180,14 @@ TEST(Rewards, WhatASettingNamesIsLookedForBeforeAnythingIsAsked) {
   judge.prompt = folder + "reward_prompt.txt";
   std::ofstream(judge.prompt) << "{{ texts }}";
   EXPECT_NE(fault_of(judge).find("reward[1].prompt of reward `judge`: "), std::string::npos);
-  std::ofstream(judge.prompt) << "{{ text }}";
+  std::ofstream(judge.prompt) << "{{ problem }}";
+  EXPECT_NE(fault_of(judge).find("the prompt does not show the text that is judged"),
+            std::string::npos)
+      << fault_of(judge);
+  std::ofstream(judge.prompt) << "{{ text }}: {{ row.level }}, {{ row.topic }}";
   EXPECT_EQ(fault_of(judge), "");
+  EXPECT_EQ(columns_of_reward(judge), (std::vector<std::string>{"level", "topic"}));
+  EXPECT_TRUE(columns_of_reward(http).empty());
 }
 
 TEST(Rewards, AProgramThatIsNotThereIsFoundBeforeItIsStarted) {
@@ -193,6 +202,8 @@ TEST(Rewards, AProgramThatIsNotThereIsFoundBeforeItIsStarted) {
   EXPECT_NE(fault_of_command("./no-such-program").find("No such file"), std::string::npos);
   EXPECT_EQ(fault_of_command("python3 reward_none.py --fast"),
             "reward_none.py: reward[1].command of reward `command`: there is no such file");
+  for (const char* line : {"python3 -c 'print(1)", "python3 \"grade.py", "while read line; do"})
+    EXPECT_NE(fault_of_command(line).find("the shell cannot read"), std::string::npos) << line;
   for (const char* line :
        {"while read line; do echo 1; done", "cd /tmp && no-such-program", "FAST=1 no-such-program",
         "'no such program'", "python3 -c 'print(1)'", "python3 $HOME/grade.py", "sh -c true"})

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/recipes/posttraining/rollout_problems.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
@@ -14,6 +17,8 @@
 #include "convoy/farm/process/parsing/prompt_template.h"
 #include "convoy/farm/process/parsing/think_text.h"
 #include "convoy/farm/process/pipeline/row_pipeline.h"
+#include "convoy/farm/process/pipeline/row_values.h"
+#include "convoy/farm/rewards/reward.h"
 
 namespace convoy::recipes {
 namespace {
@@ -31,8 +36,7 @@ bool asks_in_chat(const text::ChatTemplate* chat_template,
   return rollout.chat == "on";
 }
 
-bool compares_answers(const settings::TrainSettings& settings) {
-  const std::vector<settings::RewardSettings> rewards = settings::rewards_of(settings.reward);
+bool compares_answers(const std::vector<settings::RewardSettings>& rewards) {
   return std::any_of(rewards.begin(), rewards.end(), [](const settings::RewardSettings& reward) {
     return reward.kind == "answer";
   });
@@ -50,6 +54,24 @@ std::string where_an_answer_may_be(const nlohmann::ordered_json& row) {
   return "name its column (rollout.answer_field), add a column `answer`, or take another reward";
 }
 
+// Throws unless some row has a value in the column, which the prompt of a reward shows.
+void require_column(const settings::RewardSettings& reward, const std::string& column,
+                    const std::vector<RolloutProblem>& problems, const std::string& file) {
+  std::set<std::string> known;
+  for (const RolloutProblem& problem : problems)
+    for (const auto& [name, value] : process::prompt_values(problem.text, problem.row)) {
+      if (name == "row." + column) return;
+      if (name.starts_with("row.")) known.insert(name.substr(std::string_view("row.").size()));
+    }
+  throw DataError(
+      fmt::format("the prompt of reward `{}` shows {{{{ row.{} }}}}, and no row has this column; "
+                  "columns: {}",
+                  reward.name, column, fmt::join(known, ", ")),
+      {.file = file,
+       .key = reward.key + ".prompt",
+       .hint = "write one of these, or take the name out of the prompt"});
+}
+
 class ProblemReader {
  public:
   ProblemReader(const text::Tokenizer& tokenizer, const text::ChatTemplate* chat_template,
@@ -58,7 +80,8 @@ class ProblemReader {
         log_(log),
         template_(prompt_of(settings.rollout)),
         is_chat_(asks_in_chat(chat_template, settings.rollout)),
-        wants_answers_(compares_answers(settings)),
+        rewards_(settings::rewards_of(settings.reward)),
+        wants_answers_(compares_answers(rewards_)),
         encoder_(tokenizer, chat_template, data::Supervision()),
         variables_(
             settings::template_kwargs(settings.data.template_kwargs, "data.template_kwargs")) {}
@@ -88,6 +111,9 @@ class ProblemReader {
       }
     }
     report(split, name, problems, too_long, bad);
+    for (const settings::RewardSettings& reward : rewards_)
+      for (const std::string& column : rewards::columns_of_reward(reward))
+        require_column(reward, column, problems, name);
     return problems;
   }
 
@@ -160,6 +186,7 @@ class ProblemReader {
   const Log& log_;
   const process::PromptTemplate template_;
   const bool is_chat_;
+  const std::vector<settings::RewardSettings> rewards_;
   const bool wants_answers_;
   const data::SampleEncoder encoder_;
   const nlohmann::ordered_json variables_;
