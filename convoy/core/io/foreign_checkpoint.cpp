@@ -5,6 +5,7 @@
 #include <array>
 #include <fstream>
 #include <string_view>
+#include <utility>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/text_as.h"
@@ -106,6 +107,16 @@ void refuse_trainer_output(const fs::path& folder) {
       "this is the output folder of transformers' Trainer: it has no model of its own, but "
       "checkpoints",
       {.file = folder.string(), .hint = fmt::format("give the newest, {}", newest.string())});
+}
+
+void refuse_run_folder(const fs::path& folder) {
+  if (!is_file(folder / "run.json")) return;
+  for (const auto& [result, config] :
+       {std::pair("model", "config.json"), std::pair("adapter", "adapter_config.json")})
+    if (is_file(folder / result / config))
+      throw DataError("this is the folder of a run, which has its result in a folder of its own",
+                      {.file = folder.string(),
+                       .hint = fmt::format("give its {}, {}", result, (folder / result).string())});
 }
 
 std::optional<std::string> base_of_adapter_folder(const fs::path& folder) {

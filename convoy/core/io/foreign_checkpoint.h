@@ -20,6 +20,10 @@ void refuse_deepspeed_checkpoint(const std::filesystem::path& folder);
 // the output folder of transformers' Trainer: checkpoint-100, checkpoint-200, ...
 void refuse_trainer_output(const std::filesystem::path& folder);
 
+// Throws DataError that names the adapter or the model in `folder` when it is the folder of one of
+// Convoy's own runs.
+void refuse_run_folder(const std::filesystem::path& folder);
+
 // For a PEFT adapter's folder without config.json: the name of its base model. Empty for another
 // folder. Throws DataError when the adapter does not name its base.
 std::optional<std::string> base_of_adapter_folder(const std::filesystem::path& folder);

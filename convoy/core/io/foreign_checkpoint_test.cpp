@@ -43,6 +43,26 @@ TEST_F(ForeignCheckpoint, OfTheTrainerIsAStartWithoutItsState) {
   EXPECT_NE(folder.notices()[0].find("its optimizer, schedule"), std::string::npos);
 }
 
+TEST_F(ForeignCheckpoint, AFolderOfARunComesWithItsResult) {
+  const auto refusal_of_run = [&] {
+    try {
+      ModelFolder::open(folder_.path().string());
+      return std::string();
+    } catch (const DataError& error) {
+      return error.sentence();
+    }
+  };
+  put("adapter/adapter_config.json", "{}");
+  EXPECT_EQ(refusal_of_run().find("folder of a run"), std::string::npos);
+  put("run.json", "{}");
+  EXPECT_NE(refusal_of_run().find("give its adapter, " + (folder_.path() / "adapter").string()),
+            std::string::npos)
+      << refusal_of_run();
+  put("model/config.json", "{}");
+  EXPECT_NE(refusal_of_run().find("give its model, " + (folder_.path() / "model").string()),
+            std::string::npos);
+}
+
 TEST_F(ForeignCheckpoint, OfDeepSpeedComesWithTheWayOut) {
   EXPECT_EQ(refusal(), "");
   put("latest", "global_step500");

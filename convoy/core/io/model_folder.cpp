@@ -159,6 +159,7 @@ ModelFolder ModelFolder::open(const std::string& name, const std::string& revisi
   if (!folder.find("config.json")) {
     refuse_deepspeed_checkpoint(folder.path_);
     refuse_trainer_output(folder.path_);
+    refuse_run_folder(folder.path_);
   }
   const fs::path config = folder.require("config.json");
   if (const auto notice = trainer_checkpoint_notice(folder.path_))

@@ -81,6 +81,7 @@ int64_t write_events(data::RowWriter& writer, const RunHistory& run) {
 int64_t write_rollouts(data::RowWriter& writer, const RunHistory& run,
                        const std::function<void(const DataError&)>& damaged) {
   int64_t rows = 0;
+  if (const auto missing = telemetry::missing_rollouts(run.path)) damaged(*missing);
   for (const int64_t step : telemetry::rollout_steps(run.path)) {
     const auto damage = telemetry::for_each_rollout(run.path, step, [&](const ordered_json& row) {
       ordered_json named = {{"run", run.name}};

@@ -169,6 +169,7 @@ void print_rollouts(const fs::path& run, const Log& log) {
   fmt::print("\ntexts of step {} (`convoy runs export --rollouts` writes all)\n", steps.back());
   const telemetry::NotableRollouts notable = telemetry::notable_rollouts(run, steps.back(), 1);
   if (notable.damage) log.warning(notable.damage->sentence());
+  if (const auto missing = telemetry::missing_rollouts(run)) log.warning(missing->sentence());
   for (const ordered_json& row : notable.rows)
     fmt::print("{:<16}{}{} tokens, row {}: {}\n", row.value("shown_as", ""),
                row.contains("reward") ? fmt::format("reward {}, ", row.value("reward", 0.0)) : "",

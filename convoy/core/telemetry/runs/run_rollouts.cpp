@@ -2,16 +2,22 @@
 #include "convoy/core/telemetry/runs/run_rollouts.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <limits>
 #include <system_error>
+
+#include "convoy/core/base/text_as.h"
+#include "convoy/core/telemetry/runs/run_history.h"
 
 namespace convoy::telemetry {
 namespace {
 
 namespace fs = std::filesystem;
+using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr std::string_view kBegin = "step-";
@@ -43,13 +49,60 @@ double tokens_in(const ordered_json& row) { return static_cast<double>(row["logp
 ordered_json shown(const ordered_json& row, const char* as) {
   ordered_json text = {{"shown_as", as}};
   for (const auto& [key, value] : row.items())
-    if (key != "tokens" && key != "logprobs" && key != "reference_logprobs" && key != "weights")
+    if (key != "tokens" && key != "logprobs" && key != "reference_logprobs" && key != "weights" &&
+        key != "teacher")
       text[key] = value;
   text["text_tokens"] = static_cast<int64_t>(tokens_in(row));
   return text;
 }
 
+DataError damage_of(const fs::path& path, const std::string& found, const std::string& hint) {
+  return DataError("wanted the texts that a step learnt from, found " + found,
+                   {.file = path.string(), .hint = hint});
+}
+
+// Steps from one file to the next: as the run's record has it, else as its files lie.
+int64_t steps_between_files(const fs::path& run, const std::vector<int64_t>& steps) {
+  const json record = read_run_record(run / "run.json");
+  if (const auto stamp = record.find("stamp"); stamp != record.end() && stamp->is_object())
+    if (const auto inner = stamp->find("policy.inner_steps");
+        inner != stamp->end() && inner->is_string())
+      if (const auto number = text_as<int64_t>(inner->get<std::string>()); number && *number > 0)
+        return *number;
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (size_t at = 1; at < steps.size(); ++at) least = std::min(least, steps[at] - steps[at - 1]);
+  return least;
+}
+
+bool has_no_byte(const fs::path& path) {
+  std::error_code unreadable;
+  return fs::is_regular_file(path, unreadable) && fs::file_size(path, unreadable) == 0;
+}
+
 }  // namespace
+
+std::optional<DataError> missing_rollouts(const fs::path& run) {
+  constexpr size_t kMostNamed = 20;
+  const std::vector<int64_t> steps = rollout_steps(run);
+  if (steps.empty()) return std::nullopt;
+  std::vector<std::string> named;
+  const auto name = [&](int64_t step) {
+    if (named.size() < kMostNamed) named.push_back(std::to_string(step));
+    if (named.size() == kMostNamed) named.emplace_back("...");
+  };
+  const int64_t stride = steps_between_files(run, steps);
+  int64_t before = steps.front();
+  for (const int64_t step : steps) {
+    for (int64_t gone = before + stride; gone < step; gone += stride) name(gone);
+    if (has_no_byte(rollout_file(run / "rollouts", step))) name(step);
+    before = step;
+  }
+  if (named.empty()) return std::nullopt;
+  return DataError(
+      fmt::format("the texts of step {} are gone: a file is missing or empty",
+                  fmt::join(named, ", ")),
+      {.file = (run / "rollouts").string(), .hint = "take it from a copy of the run folder"});
+}
 
 std::vector<int64_t> rollout_steps(const fs::path& run) {
   std::vector<int64_t> steps;
@@ -74,7 +127,14 @@ fs::path rollout_file(const fs::path& folder, int64_t step) {
 std::optional<DataError> for_each_rollout(const fs::path& run, int64_t step,
                                           const std::function<void(ordered_json)>& take) {
   const fs::path path = rollout_file(run / "rollouts", step);
+  std::error_code unreadable;
+  const fs::file_status status = fs::status(path, unreadable);
+  if (!fs::exists(status)) return std::nullopt;
+  // Opening a pipe would wait for a writer.
+  if (!fs::is_regular_file(status))
+    return damage_of(path, "a folder, a pipe or a device", "take it away from its place");
   std::ifstream file(path);
+  if (!file) return damage_of(path, "a file that cannot be opened", "allow reading it");
   std::optional<DataError> damage;
   int64_t number = 0;
   for (std::string line; std::getline(file, line);) {

@@ -22,8 +22,11 @@ std::filesystem::path rollout_file(const std::filesystem::path& folder, int64_t 
 // The steps that have a file, ascending.
 std::vector<int64_t> rollout_steps(const std::filesystem::path& run);
 
+// Names the steps between others whose file is gone or empty; none: there is no such step.
+std::optional<DataError> missing_rollouts(const std::filesystem::path& run);
+
 // Calls `take` with each row of a step's file. A line that is no such row is left out; the first
-// of them is returned as an error that names file and line.
+// of them is returned as an error that names file and line, as is a file that cannot be read.
 std::optional<DataError> for_each_rollout(const std::filesystem::path& run, int64_t step,
                                           const std::function<void(nlohmann::ordered_json)>& take);
 

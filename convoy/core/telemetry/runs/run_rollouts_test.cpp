@@ -2,6 +2,7 @@
 #include "convoy/core/telemetry/runs/run_rollouts.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "convoy/core/base/files.h"
 #include "files/temporary_folder.h"
@@ -43,6 +44,38 @@ TEST(RunRollouts, NamesTheBestTheWorstAndTheLongestTextsOfAStep) {
   EXPECT_EQ(notable_rollouts(run, 3, 2).rows[5]["text"], "a");
   EXPECT_FALSE(notable_rollouts(run, 3, 2).damage);
   EXPECT_TRUE(notable_rollouts(run, 4, 1).rows.empty());
+}
+
+TEST(RunRollouts, FilesThatAreGoneOrEmptyBetweenOthersAreNamed) {
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path run = folder.path();
+  EXPECT_FALSE(missing_rollouts(run));
+  for (const int64_t step : {3, 5, 7, 9, 11})
+    write_file_atomic(rollout_file(run / "rollouts", step), row("a", 0.5, 2));
+  EXPECT_FALSE(missing_rollouts(run)) << "a step of two learns from the texts of the one before";
+  std::filesystem::remove(rollout_file(run / "rollouts", 7));
+  write_file_atomic(rollout_file(run / "rollouts", 9), "");
+  ASSERT_TRUE(missing_rollouts(run));
+  EXPECT_NE(missing_rollouts(run)->sentence().find("the texts of step 7, 9 are gone"),
+            std::string::npos)
+      << missing_rollouts(run)->sentence();
+  // With two files left, the run's record says how far they lie apart.
+  for (const int64_t step : {5, 9}) std::filesystem::remove(rollout_file(run / "rollouts", step));
+  EXPECT_FALSE(missing_rollouts(run));
+  write_file_atomic(run / "run.json", R"({"stamp": {"policy.inner_steps": "4"}})");
+  ASSERT_TRUE(missing_rollouts(run));
+  EXPECT_NE(missing_rollouts(run)->sentence().find("step 7 "), std::string::npos);
+}
+
+TEST(RunRollouts, APipeInPlaceOfAFileIsNamed) {
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path file = rollout_file(folder.path() / "rollouts", 3);
+  std::filesystem::create_directories(file.parent_path());
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  const NotableRollouts notable = notable_rollouts(folder.path(), 3, 1);
+  EXPECT_TRUE(notable.rows.empty());
+  ASSERT_TRUE(notable.damage);
+  EXPECT_EQ(notable.damage->location().file, file.string());
 }
 
 TEST(RunRollouts, ADamagedLineIsNamedAndTheOthersAreRead) {
