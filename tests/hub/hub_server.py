@@ -225,6 +225,7 @@ class Hub:
     """Serves in threads of its own until close(). `url` is HF_ENDPOINT."""
 
     token = "hf_test_token"
+    handler = Handler
 
     def __init__(self):
         self.repositories = {}
@@ -238,7 +239,7 @@ class Hub:
         self.cdn_url = self.serve(True)
 
     def serve(self, is_cdn):
-        handler = type("BoundHandler", (Handler,), {"hub": self, "is_cdn": is_cdn})
+        handler = type("BoundHandler", (self.handler,), {"hub": self, "is_cdn": is_cdn})
         server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -152,6 +152,7 @@ Command models_merge_action();
 Command models_quantize_action();
 Command models_export_action();
 Command models_convert_action();
+Command models_push_action();
 Command data_fetch_action();
 Command data_tokens_action();
 Command gpus_memory_action();

@@ -63,7 +63,7 @@ TEST(Commands, SummariesAreAVerbAndAnObject) {
       "Add",     "Check", "Compare",   "Copy",     "Count",  "Download", "Draw",  "Evaluate",
       "Fill",    "Find",  "Fine-tune", "Generate", "Join",   "Leave",    "List",  "Measure",
       "Prepare", "Print", "Process",   "Put",      "Remove", "Run",      "Serve", "Set",
-      "Show",    "Split", "Start",     "Sweep",    "Time",   "Watch",    "Write"};
+      "Show",    "Split", "Start",     "Sweep",    "Time",   "Upload",   "Watch", "Write"};
   for_each_command([&verbs](const Command& command, const std::string& words) {
     const std::string summary(command.summary);
     std::string first = summary.substr(0, summary.find(' '));

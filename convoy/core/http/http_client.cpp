@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/core/http/http_client.h"
 
+#include <algorithm>
 #include <array>
+#include <cstdio>
 #include <map>
 #include <mutex>
 #include <new>
@@ -19,7 +21,7 @@ constexpr int kLongestSleepMs = 1000;
 // Most connections that are kept for a next request. Beyond this number libcurl closes the oldest
 // connection.
 constexpr long kKeptConnections = 4096;
-constexpr long kPieceBytes = 256L << 10;  // most bytes in one call of on_bytes
+constexpr long kPieceBytes = 256L << 10;  // most bytes in one call of on_bytes or Upload::read
 
 // One request under way, for libcurl's callbacks. Must not move in memory.
 struct Transfer {
@@ -41,6 +43,7 @@ struct Transfer {
   CurlHeaders headers;
   CURL* handle;
   size_t most_bytes = 0;
+  int64_t uploaded_bytes = 0;  // offset of the next byte of Request::upload
   Answer answer = {};
   bool is_too_long = false;
   std::exception_ptr failure = {};
@@ -72,6 +75,29 @@ size_t take_body(char* bytes, size_t size, size_t count, void* opaque) {
   }
 }
 
+size_t give_upload(char* into, size_t size, size_t count, void* opaque) {
+  auto* transfer = static_cast<Transfer*>(opaque);
+  const Upload& upload = *transfer->request.upload;
+  const auto left = static_cast<size_t>(upload.size_bytes - transfer->uploaded_bytes);
+  const size_t most = std::min(size * count, left);
+  if (most == 0) return 0;
+  try {
+    const size_t given = upload.read(transfer->uploaded_bytes, into, most);
+    transfer->uploaded_bytes += static_cast<int64_t>(given);
+    return given;
+  } catch (...) {
+    transfer->failure = std::current_exception();
+    return CURL_READFUNC_ABORT;
+  }
+}
+
+// libcurl sends the body from its start again when a kept connection turns out to be closed.
+int move_upload(void* transfer, curl_off_t offset, int origin) {
+  if (origin != SEEK_SET) return CURL_SEEKFUNC_CANTSEEK;
+  static_cast<Transfer*>(transfer)->uploaded_bytes = offset;
+  return CURL_SEEKFUNC_OK;
+}
+
 int take_progress(void* transfer, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return static_cast<Transfer*>(transfer)->request.must_end() ? 1 : 0;
 }
@@ -86,6 +112,16 @@ void set_up(Transfer& transfer, const ClientLimits& limits) {
   if (transfer.request.body) {
     set(CURLOPT_POSTFIELDS, transfer.request.body->c_str());
     set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(transfer.request.body->size()));
+  }
+  if (transfer.request.upload) {
+    set(CURLOPT_UPLOAD, 1L);
+    if (transfer.request.upload->method == "POST") set(CURLOPT_CUSTOMREQUEST, "POST");
+    set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(transfer.request.upload->size_bytes));
+    set(CURLOPT_READFUNCTION, give_upload);
+    set(CURLOPT_READDATA, &transfer);
+    set(CURLOPT_SEEKFUNCTION, move_upload);
+    set(CURLOPT_SEEKDATA, &transfer);
+    set(CURLOPT_UPLOAD_BUFFERSIZE, kPieceBytes);
   }
   if (transfer.request.head) set(CURLOPT_NOBODY, 1L);
   set(CURLOPT_HTTPHEADER, transfer.headers.list);

@@ -21,10 +21,21 @@
 
 namespace convoy::http {
 
+// A body that is read while it is sent, so that memory holds a piece of it only.
+struct Upload {
+  std::string_view method = "PUT";  // or "POST"
+  int64_t size_bytes = 0;
+  // Called on the client's thread. Writes at most `most` bytes of the body, from offset `begin` on,
+  // to `into` and returns their number, at least 1. An offset is 0 again when libcurl repeats the
+  // request. An exception ends the request and becomes RequestResult::failure.
+  std::function<size_t(int64_t begin, char* into, size_t most)> read = {};
+};
+
 struct Request {
   std::string url;                        // http:// or https://
   std::vector<std::string> headers = {};  // "Name: value"
   std::optional<std::string> body = {};   // POST with this body; nullopt: GET
+  std::optional<Upload> upload = {};      // in place of `body`
   bool head = false;                      // true: send HEAD
   // Opens a new connection for the request. When a kept connection breaks before any answer,
   // libcurl repeats the request by itself, up to five times.
@@ -48,7 +59,7 @@ struct RequestResult {
   std::string why = {};  // why there is no whole answer
   CURLcode code = CURLE_OK;
   bool is_too_long = false;         // the body passed ClientLimits::answer_bytes
-  std::exception_ptr failure = {};  // what on_bytes threw
+  std::exception_ptr failure = {};  // what on_bytes or Upload::read threw
 };
 
 struct ClientLimits {

@@ -243,5 +243,46 @@ TEST(HttpClient, EndsWithRequestsUnderWay) {
   while (held->is_open()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
+// The bytes of a body of `size` letters, given in pieces.
+Upload letters(std::string_view method, int64_t size) {
+  return {.method = method, .size_bytes = size, .read = [](int64_t begin, char* into, size_t most) {
+            const size_t given = std::min<size_t>(most, 70'000);
+            for (size_t index = 0; index < given; ++index)
+              into[index] = static_cast<char>('a' + (begin + static_cast<int64_t>(index)) % 26);
+            return given;
+          }};
+}
+
+TEST(HttpClient, ReadsAnUploadWhileItIsSent) {
+  Server server("127.0.0.1", 0, {.body_bytes = 4 << 20}, [](std::unique_ptr<Exchange> exchange) {
+    bool is_right = true;
+    for (size_t index = 0; index < exchange->body().size(); ++index)
+      is_right = is_right && exchange->body()[index] == static_cast<char>('a' + index % 26);
+    exchange->respond(
+        200, {}, fmt::format("{} {} {}", exchange->method(), exchange->body().size(), is_right));
+  });
+  Client client(curl(), {});
+  for (const auto& [method, size] :
+       {std::pair<const char*, int64_t>{"PUT", 1'000'000}, {"POST", 300'000}, {"PUT", 1}}) {
+    Request request{.url = address_of(server.port())};
+    request.upload = letters(method, size);
+    EXPECT_EQ(sent(client, std::move(request)).answer.body,
+              fmt::format("{} {} true", method, size));
+  }
+}
+
+TEST(HttpClient, AnErrorOfAnUploadEndsTheRequest) {
+  Server server("127.0.0.1", 0, {},
+                [](std::unique_ptr<Exchange> exchange) { exchange->respond(200, {}, ""); });
+  Client client(curl(), {});
+  Request request{.url = address_of(server.port())};
+  request.upload = Upload{.size_bytes = 10, .read = [](int64_t, char*, size_t) -> size_t {
+                            throw DataError("the file is shorter");
+                          }};
+  const RequestResult result = sent(client, std::move(request));
+  ASSERT_TRUE(result.failure);
+  EXPECT_THROW(std::rethrow_exception(result.failure), DataError);
+}
+
 }  // namespace
 }  // namespace convoy::http

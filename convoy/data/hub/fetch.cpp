@@ -2,6 +2,7 @@
 #include "convoy/data/hub/fetch.h"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <mutex>
 #include <set>
@@ -32,7 +33,7 @@ int64_t file_size_or_zero(const fs::path& path) {
 class Fetch {
  public:
   Fetch(const FetchPlan& plan, const HubSettings& settings, const StopTest& stop,
-        FetchProgress& progress, const Log& log)
+        TransferProgress& progress, const Log& log)
       : plan_(plan),
         settings_(settings),
         stop_(stop),
@@ -227,7 +228,7 @@ class Fetch {
   const FetchPlan& plan_;
   const HubSettings& settings_;
   const StopTest& stop_;
-  FetchProgress& progress_;
+  TransferProgress& progress_;
   const Log& log_;
   CacheEntry entry_;
   http::CurlLibrary curl_;
@@ -238,7 +239,7 @@ class Fetch {
 }  // namespace
 
 FetchResult fetch(const FetchPlan& plan, const HubSettings& settings, const StopTest& stop,
-                  FetchProgress& progress, const Log& log) {
+                  TransferProgress& progress, const Log& log) {
   const std::string& id = plan.repository.id;
   if (!io::looks_like_hub_id(id))
     throw ConfigError(fmt::format("`{}` is no id of the hub", id),

@@ -4,7 +4,6 @@
 // by its id. Fetches several files at once; a stopped or killed fetch is resumed by the next one.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -15,6 +14,7 @@
 #include "convoy/data/hub/file_choice.h"
 #include "convoy/data/hub/hub_client.h"
 #include "convoy/data/hub/hub_settings.h"
+#include "convoy/data/hub/transfer_progress.h"
 
 namespace convoy::hub {
 
@@ -41,20 +41,11 @@ struct FetchResult {
   int64_t fetched_bytes = 0;
 };
 
-// Progress of a fetch. The threads of the fetch write it, and the display reads it.
-struct FetchProgress {
-  std::atomic<int64_t> total_bytes = 0;  // 0 until it is known
-  std::atomic<int64_t> start_bytes = 0;  // bytes from an earlier fetch
-  std::atomic<int64_t> done_bytes = 0;
-  std::atomic<int64_t> total_files = 0;
-  std::atomic<int64_t> done_files = 0;
-};
-
 // Downloads the files. Blocks until it is done, or until `stop` returns true; then it throws
 // StopRequest. Throws ConfigError when the hub may not be contacted, DataError for files that the
 // hub does not have or refuses and for content that does not match its hash, NetworkError, and
 // IoError (before fetching also for too little space).
 FetchResult fetch(const FetchPlan& plan, const HubSettings& settings, const StopTest& stop,
-                  FetchProgress& progress, const Log& log);
+                  TransferProgress& progress, const Log& log);
 
 }  // namespace convoy::hub

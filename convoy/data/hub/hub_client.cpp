@@ -2,48 +2,21 @@
 #include "convoy/data/hub/hub_client.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <exception>
-#include <future>
-#include <memory>
-#include <thread>
+#include <cctype>
 #include <utility>
 
 #include "convoy/core/base/error.h"
-#include "convoy/core/base/text_as.h"
 #include "convoy/core/io/json_reader.h"
-#include "convoy/core/telemetry/progress.h"
 #include "convoy/data/hub/url.h"
 
 namespace convoy::hub {
 namespace {
 
 constexpr int kMostRedirects = 8;
-constexpr int kMostFailures = 6;  // consecutive failures without a received byte
-constexpr double kFirstWaitSeconds = 0.5;
-constexpr double kLongestWaitSeconds = 60;
 constexpr int64_t kMostFileBytes = int64_t{1} << 50;
-
-// The hub cannot answer now. It may say when to try again.
-class Busy : public NetworkError {
- public:
-  Busy(const std::string& message, double wait_seconds)
-      : NetworkError(message, {.hint = "try again later"}), wait_seconds_(wait_seconds) {}
-  double wait_seconds() const { return wait_seconds_; }  // 0: unknown
-
- private:
-  double wait_seconds_;
-};
 
 bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
-}
-
-bool may_pass(int status) { return status == 408 || status == 429 || status >= 500; }
-
-int64_t whole_number(const std::string& text) {  // -1 when it is no number
-  return text_as<int64_t>(text).value_or(-1);
 }
 
 // The etag without quotes and weak mark: W/"abc" -> abc.
@@ -85,13 +58,9 @@ int64_t range_begin(const http::Answer& answer) {
 
 HubClient::HubClient(const http::CurlLibrary& curl, const HubSettings& settings,
                      RepositoryName repository, StopTest stop, Log log)
-    : http_(curl, {.whole_time = {},
-                   .stall_time = std::chrono::seconds(settings.stall_seconds),
-                   .certificates = settings.certificates}),
+    : requests_(curl, settings, settings.stall_seconds, std::move(stop), std::move(log)),
       settings_(settings),
-      repository_(std::move(repository)),
-      stop_(std::move(stop)),
-      log_(std::move(log)) {}
+      repository_(std::move(repository)) {}
 
 std::string HubClient::api_url(const std::string& revision) const {
   const bool is_model = repository_.kind == io::HubRepository::Model;
@@ -135,16 +104,12 @@ void HubClient::refuse_access(const http::Answer& answer) const {
 }
 
 void HubClient::refuse(const http::Answer& answer, const std::string& url) const {
-  const std::string said = answer.header("x-error-message");
-  const std::string reason = said.empty() ? "" : fmt::format(" ({:.300})", said);
+  const std::string reason = reason_of(answer);
+  HubRequests::require_not_busy(answer, url);
   // The address of a file at another host expires. Then that host answers 403, and the next attempt
   // gets a new address.
-  const bool is_hub = same_origin(url, settings_.endpoint);
-  if (may_pass(answer.status) || (answer.status == 403 && !is_hub)) {
-    const int64_t seconds = whole_number(answer.header("retry-after"));
-    throw Busy(fmt::format("{} answers {}{}", url, answer.status, reason),
-               static_cast<double>(std::max<int64_t>(seconds, 0)));
-  }
+  if (answer.status == 403 && !same_origin(url, settings_.endpoint))
+    throw HubBusy(fmt::format("{} answers {}{}", url, answer.status, reason), 0);
   if (answer.status == 401 || answer.status == 403) refuse_access(answer);
   if (answer.status == 404) {
     const bool no_revision = answer.header("x-error-code") == "RevisionNotFound";
@@ -160,36 +125,12 @@ void HubClient::refuse(const http::Answer& answer, const std::string& url) const
            "check HF_ENDPOINT, and run the same command again later: the downloaded part is kept"});
 }
 
-http::Answer HubClient::send_hop(http::Request hop) {
-  const std::string url = hop.url;
-  if (!url.starts_with("http://") && !url.starts_with("https://"))
-    throw ConfigError(fmt::format("`{}` is no http:// or https:// address", url),
-                      {.hint = "check HF_ENDPOINT"});
-  if (!settings_.token.empty() && same_origin(url, settings_.endpoint))
-    hop.headers.push_back("Authorization: Bearer " + settings_.token);
-  hop.must_end = stop_;
-  http::RequestResult result = http_.ask(std::move(hop)).get();
-  if (result.failure) std::rethrow_exception(result.failure);
-  if (stop_()) throw StopRequest("stopped on request");
-  if (result.end == http::RequestEnd::Whole) return std::move(result.answer);
-  if (result.code == CURLE_URL_MALFORMAT || result.code == CURLE_UNSUPPORTED_PROTOCOL)
-    throw ConfigError(fmt::format("`{}` is no address", url), {.hint = "check HF_ENDPOINT"});
-  if (result.is_too_long)
-    throw DataError(fmt::format("{}: {}", url, result.why),
-                    {.hint = "check HF_ENDPOINT: this is no answer of a hub"});
-  throw NetworkError(
-      fmt::format("{}: {}", url, result.why),
-      {.hint = "set HF_ENDPOINT to a mirror, or https_proxy to a proxy, that this machine reaches; "
-               "without a network, fetch on another machine and copy the folder that it prints: a "
-               "folder can be given in place of an id and needs no network"});
-}
-
 http::Answer HubClient::ask(const http::Request& request) {
   std::string url = request.url;
   for (int hops = 0; hops <= kMostRedirects; ++hops) {
     http::Request hop = request;
     hop.url = url;
-    http::Answer answer = send_hop(std::move(hop));
+    http::Answer answer = requests_.send(std::move(hop));
     if (answer.status == 200 || answer.status == 206) return answer;
     if (!is_redirect(answer.status)) refuse(answer, url);
     // The hub's own answer to a HEAD request has the facts about the file. The host of the bytes
@@ -202,47 +143,11 @@ http::Answer HubClient::ask(const http::Request& request) {
                   {.hint = "check HF_ENDPOINT, and the proxy"});
 }
 
-void HubClient::wait(double seconds) const {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  while (std::chrono::steady_clock::now() < end) {
-    if (stop_()) throw StopRequest("stopped on request");
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-}
-
-void HubClient::with_retries(const std::function<void()>& attempt,
-                             const std::function<int64_t()>& progress) {
-  int failures = 0;
-  int64_t before = progress ? progress() : 0;
-  for (;;) {
-    double asked_seconds = 0;
-    std::string reason;
-    try {
-      return attempt();
-    } catch (const NetworkError& error) {
-      const int64_t now = progress ? progress() : 0;
-      failures = now > before ? 1 : failures + 1;
-      before = now;
-      if (failures >= kMostFailures) throw;
-      if (const auto* busy = dynamic_cast<const Busy*>(&error))
-        asked_seconds = busy->wait_seconds();
-      reason = error.what();
-    }
-    const double own_seconds = kFirstWaitSeconds * std::pow(2, failures - 1);
-    if (asked_seconds > 10 * kLongestWaitSeconds)
-      throw NetworkError(
-          fmt::format("{}, and asks to wait {}", reason, telemetry::duration_text(asked_seconds)),
-          {.hint = "run the same command later: the downloaded part is kept"});
-    const double seconds = std::max(asked_seconds, std::min(own_seconds, kLongestWaitSeconds));
-    log_.info(fmt::format("{}; again in {:.1f} s", reason, seconds));
-    wait(seconds);
-  }
-}
-
 RepositoryState HubClient::find_revision(const std::string& revision) {
   const std::string url = api_url(revision);
   http::Answer answer;
-  with_retries([&] { answer = ask({.url = url, .headers = {"Accept: application/json"}}); });
+  requests_.with_retries(
+      [&] { answer = ask({.url = url, .headers = {"Accept: application/json"}}); });
   const io::JsonReader state(io::parse_json(answer.body, url), url);
   RepositoryState found{.commit = state.require_string("sha")};
   if (found.commit.find('/') != std::string::npos || !io::looks_like_hub_revision(found.commit))
@@ -262,7 +167,7 @@ RepositoryState HubClient::find_revision(const std::string& revision) {
 RemoteFile HubClient::find_file(const std::string& commit, const std::string& path) {
   const std::string url = file_url(commit, path);
   http::Answer answer;
-  with_retries(
+  requests_.with_retries(
       [&] { answer = ask({.url = url, .headers = {"Accept-Encoding: identity"}, .head = true}); });
   const auto first_of = [&](const char* linked, const char* own) {
     const std::string value = answer.header(linked);

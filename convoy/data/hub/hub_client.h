@@ -11,14 +11,11 @@
 #include <vector>
 
 #include "convoy/core/base/log.h"
-#include "convoy/core/http/http_client.h"
 #include "convoy/core/io/hub_cache.h"
+#include "convoy/data/hub/hub_requests.h"
 #include "convoy/data/hub/hub_settings.h"
 
 namespace convoy::hub {
-
-// Returns true when the request must end. Called by several threads.
-using StopTest = std::function<bool()>;
 
 struct RepositoryName {
   std::string id = {};  // such as "org/name"
@@ -57,26 +54,23 @@ class HubClient {
   void read_file(const std::string& commit, const RemoteFile& file, int64_t begin,
                  const PieceSink& sink);
 
-  // Calls `attempt` until it returns. After each NetworkError it waits longer than before, or not
-  // at all if `progress` (bytes so far) has grown. Throws the last error.
+  // As HubRequests::with_retries().
   void with_retries(const std::function<void()>& attempt,
-                    const std::function<int64_t()>& progress = {});
+                    const std::function<int64_t()>& progress = {}) {
+    requests_.with_retries(attempt, progress);
+  }
 
  private:
   http::Answer ask(const http::Request& request);  // follows redirects; throws unless 200 or 206
-  http::Answer send_hop(http::Request hop);
   [[noreturn]] void refuse(const http::Answer& answer, const std::string& url) const;
   [[noreturn]] void refuse_access(const http::Answer& answer) const;
   const char* kind_word() const;  // "model" or "data set"
   std::string api_url(const std::string& revision) const;
   std::string file_url(const std::string& commit, const std::string& path) const;
-  void wait(double seconds) const;  // throws StopRequest
 
-  http::Client http_;
+  HubRequests requests_;
   const HubSettings& settings_;
   RepositoryName repository_;
-  StopTest stop_;
-  Log log_;
 };
 
 }  // namespace convoy::hub

@@ -47,6 +47,16 @@ std::string escaped_for_url(std::string_view text, std::string_view keep) {
   return escaped;
 }
 
+std::string shown_url(std::string_view url) {
+  std::string shown(url.substr(0, url.find_first_of("?#")));
+  const size_t scheme = shown.find(kSchemeEnd);
+  if (scheme == std::string::npos) return shown;
+  const size_t begin = scheme + kSchemeEnd.size();
+  const size_t user = shown.rfind('@', shown.find('/', begin));
+  if (user != std::string::npos && user >= begin) shown.erase(begin, user + 1 - begin);
+  return shown;
+}
+
 bool same_origin(std::string_view left, std::string_view right) {
   return !origin_of(left).empty() && origin_of(left) == origin_of(right);
 }

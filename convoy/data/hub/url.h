@@ -16,6 +16,9 @@ std::string escaped_for_url(std::string_view text, std::string_view keep = "/");
 // leads from https to http.
 std::string redirected_url(const std::string& url, const std::string& location);
 
+// The address without its query and its user: they may hold a signature or a password.
+std::string shown_url(std::string_view url);
+
 // True when scheme, host and port are equal.
 bool same_origin(std::string_view left, std::string_view right);
 

@@ -104,10 +104,10 @@ int check_model_folder(Context& context, const std::vector<std::string>& argumen
 
 Command models_command() {
   return {.name = "models",
-          .summary = "List, check, fetch, merge, quantize and export models",
+          .summary = "List, check, fetch, push, merge and export models",
           .usage =
-              "convoy models [list] | check MODEL | fetch ORG/NAME | merge|quantize|export|convert "
-              "[flags]",
+              "convoy models [list] | check MODEL | fetch ORG/NAME | push FOLDER "
+              "USER/NAME | merge|quantize|export|convert [flags]",
           .examples =
               "convoy models\n"
               "convoy models check examples/tally-3m\n"
@@ -129,6 +129,7 @@ Command models_command() {
                        .examples = "convoy models fetch Qwen/Qwen2.5-0.5B-Instruct",
                        .flags = {flags_of<FetchFlags>()},
                        .run = with_flags_of<FetchFlags, fetch_model>},
+                      models_push_action(),
                       models_merge_action(),
                       models_quantize_action(),
                       models_export_action(),
