@@ -123,7 +123,7 @@ std::string thoughts_of(const Json& block, const std::string& place) {
   FieldReader fields(block, place);
   fields.text("type");
   const std::string thoughts = require_text(fields, "thinking", place);
-  fields.text("signature");  // of Anthropic's service; thoughts are not signed here
+  fields.text("signature");  // Anthropic signs thoughts; here they are not signed
   fields.require_nothing_else();
   return thoughts;
 }

@@ -24,7 +24,7 @@ struct EngineRequest {
   std::string body;
 };
 
-// `path`: one of the two paths. Throws ApiError, whose fields are those of the client's request.
+// `path`: one of the two paths. Throws ApiError, which names the field of the client's request.
 EngineRequest engine_request(std::string_view path, std::string_view body);
 
 // The stop reason of a message for the finish reason of a choice. `stop_string`: the stop sequence

@@ -34,7 +34,7 @@ class MessagesStream {
   std::string events_;
   bool has_begun_ = false;
   std::string block_;   // type of the open block; empty: none
-  int64_t index_ = -1;  // of the newest block
+  int64_t index_ = -1;  // number of the newest block
   Json finish_reason_;
   Json stop_string_;
 };

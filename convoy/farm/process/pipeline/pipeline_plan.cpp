@@ -147,8 +147,8 @@ nlohmann::json PipelinePlan::content(const std::string& model) const {
   settings::ProcessSettings listed = settings;
   nlohmann::json content = config::dump_json(config::list_fields(listed));
   // These sections choose rows, workers and outputs; none of them changes the result of a row.
-  for (const char* section :
-       {"workers", "output", "pairs", "answers", "problems", "run_name", "run_dir", "task", "remote"})
+  for (const char* section : {"workers", "output", "pairs", "answers", "problems", "run_name",
+                              "run_dir", "task", "remote"})
     content.erase(section);
   for (const char* key : {"dataset", "dataset_name", "config", "split", "num_examples",
                           "start_from", "force_download", "bad_rows"})
