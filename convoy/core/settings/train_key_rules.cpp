@@ -467,6 +467,15 @@ std::vector<KeyRule> absent_policy_rules() {
       {"rollout_func", {}, KeyAction::Refuse, kOwnEngine},
       {"environment_factory", {}, KeyAction::Refuse, kOwnEngine}};
   std::vector<KeyRule> rules;
+  for (const auto& [section, ours] :
+       {std::pair("actor_rollout_ref", "rollout"), std::pair("algorithm", "policy"),
+        std::pair("custom_reward_function", "reward")})
+    rules.push_back({section,
+                     {},
+                     KeyAction::Suggest,
+                     "coming from verl: docs/how-to/learn-from-rewards.md lists its keys and those "
+                     "to write here",
+                     ours});
   for (const std::string section : {"", "train.", "rollout.", "policy."})
     for (const AbsentKey& absent : keys) {
       if (!absent.accepted.empty())
@@ -476,25 +485,41 @@ std::vector<KeyRule> absent_policy_rules() {
   return rules;
 }
 
-// Sampling of the texts that a step learns from, in the section in which TRL has it, and keys of
+// Sampling of the texts that a step learns from, in the sections in which TRL has it, and keys of
 // dropout in the sections of the tasks that drop nothing out.
 std::vector<KeyRule> rollout_rules() {
   std::vector<KeyRule> rules;
-  for (const std::string name : {"temperature", "top_p", "top_k", "min_p"})
+  for (const std::string name : {"temperature", "top_p", "top_k"}) {
+    rules.push_back({name,
+                     {},
+                     KeyAction::Suggest,
+                     fmt::format("of tasks grpo and distill it is rollout.{0}, of task rejection "
+                                 "rejection.{0}",
+                                 name),
+                     "generation." + name});
     rules.push_back({"train." + name,
                      {},
                      KeyAction::Suggest,
-                     fmt::format("of tasks that draw texts to learn from; those of `eval "
-                                 "--generate` have generation.{}",
+                     fmt::format("of task rejection it is rejection.{0}, of `eval --generate` "
+                                 "generation.{0}",
                                  name),
                      "rollout." + name});
+  }
+  for (const char* key : {"min_p", "train.min_p"})
+    rules.push_back(
+        {key, {}, KeyAction::Suggest, "of task rejection it is rejection.min_p", "rollout.min_p"});
+  rules.push_back({"repetition_penalty",
+                   {},
+                   KeyAction::Suggest,
+                   "texts of tasks grpo and distill are drawn without one",
+                   "rejection.repetition_penalty"});
   for (const char* key : {"train.repetition_penalty", "rollout.repetition_penalty"}) {
     rules.push_back({key, {"1", "1.0"}, KeyAction::Accept, "", ""});
     rules.push_back({key,
                      {},
                      KeyAction::Refuse,
-                     "texts to learn from are drawn without a penalty: leave it out; those of "
-                     "`eval --generate` have generation.repetition_penalty",
+                     "texts that a step learns from are drawn without a penalty: leave it out; of "
+                     "task rejection it is rejection.repetition_penalty",
                      ""});
   }
   for (const char* key :
