@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kEngineKey = "distill.engine";
 constexpr const char* kTeacherKey = "distill.teacher";
 constexpr int64_t kRequests = 128;     // in flight; each makes the server compute a whole text
-constexpr int64_t kTokensOfLook = 64;  // of the question over the vocabulary
+constexpr int64_t kTokensOfLook = 64;  // tokens of the question over the vocabulary
 // The least share that fp32 probabilities can leave of 1 and still show: 2^-23.
 constexpr double kRounding = 1.1920928955078125e-07;
 constexpr std::string_view kNoLetter = "\xef\xbf\xbd";  // U+FFFD: a part of a character

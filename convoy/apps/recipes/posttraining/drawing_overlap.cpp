@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/apps/recipes/posttraining/reward_overlap.h"
+#include "convoy/apps/recipes/posttraining/drawing_overlap.h"
 
 #include <algorithm>
 #include <atomic>
@@ -12,8 +12,8 @@
 
 namespace convoy::recipes {
 
-// One reward with its thread.
-class RewardOverlap::Asker {
+// One part with its thread.
+class DrawingOverlap::Asker {
  public:
   Asker(const Part& part, int64_t samples, Ask ask)
       : part_(part), samples_(samples), ask_(std::move(ask)) {
@@ -54,7 +54,7 @@ class RewardOverlap::Asker {
   void run() {
     try {
       for (std::vector<Place> places = take(); !places.empty(); places = take())
-        ask_(part_.reward, places, [this] { return is_abandoned_.load(); });
+        ask_(part_.number, places, [this] { return is_abandoned_.load(); });
     } catch (...) {
       failure_ = std::current_exception();
     }
@@ -81,17 +81,17 @@ class RewardOverlap::Asker {
   std::thread thread_;
 };
 
-RewardOverlap::RewardOverlap(const std::vector<Part>& parts, int64_t samples, Ask ask) {
+DrawingOverlap::DrawingOverlap(const std::vector<Part>& parts, int64_t samples, Ask ask) {
   for (const Part& part : parts) askers_.push_back(std::make_unique<Asker>(part, samples, ask));
 }
 
-RewardOverlap::~RewardOverlap() = default;
+DrawingOverlap::~DrawingOverlap() = default;
 
-void RewardOverlap::add(const Place& place) {
+void DrawingOverlap::add(const Place& place) {
   for (const auto& asker : askers_) asker->add(place);
 }
 
-void RewardOverlap::finish() {
+void DrawingOverlap::finish() {
   std::exception_ptr first;
   for (const auto& asker : askers_)
     if (const std::exception_ptr failure = asker->join(); failure && !first) first = failure;

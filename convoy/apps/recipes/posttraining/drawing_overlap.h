@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asks rewards that are programs or servers about the texts of a step while others of its texts are
-// still drawn, each on a thread of its own: a slow one lengthens the step only by what is left when
-// the last text ends.
+// Asks programs and servers - rewards, a teacher - about the texts of a step while others of its
+// texts are still drawn, each on a thread of its own: a slow one lengthens the step only by what is
+// left when the last text ends.
 #pragma once
 
 #include <cstdint>
@@ -14,31 +14,32 @@
 
 namespace convoy::recipes {
 
-class RewardOverlap {
+class DrawingOverlap {
  public:
   using Place = std::pair<int64_t, int64_t>;  // problem, sample
 
+  // One that is asked.
   struct Part {
-    size_t reward = 0;
+    size_t number = 0;  // the caller's
     // True: it may compare the texts of a problem, so it gets them together.
     bool takes_groups = false;
   };
-  // Asks one reward about the texts at these places. Called on the thread of the reward, for one
-  // list after the other. Throws StopRequest once `stop_requested` is true.
-  using Ask = std::function<void(size_t reward, const std::vector<Place>& places,
+  // Asks the part with this number about the texts at these places. Called on the part's thread,
+  // for one list after the other. Throws StopRequest once `stop_requested` is true.
+  using Ask = std::function<void(size_t number, const std::vector<Place>& places,
                                  const std::function<bool()>& stop_requested)>;
 
   // `samples`: texts of each problem. What `ask` refers to outlives this.
-  RewardOverlap(const std::vector<Part>& parts, int64_t samples, Ask ask);
-  // Ends what is under way, without its numbers.
-  ~RewardOverlap();
-  RewardOverlap(const RewardOverlap&) = delete;
-  RewardOverlap& operator=(const RewardOverlap&) = delete;
+  DrawingOverlap(const std::vector<Part>& parts, int64_t samples, Ask ask);
+  // Ends what is under way, without its answers.
+  ~DrawingOverlap();
+  DrawingOverlap(const DrawingOverlap&) = delete;
+  DrawingOverlap& operator=(const DrawingOverlap&) = delete;
 
   // The text at this place has ended. Does not block.
   void add(const Place& place);
-  // Blocks until every reward was asked about all texts that were added. Throws what the first
-  // reward that failed threw, in the order of the parts. Call once, after all texts.
+  // Blocks until every part was asked about all texts that were added. Throws what the first part
+  // that failed threw, in their order. Call once, after all texts.
   void finish();
 
  private:

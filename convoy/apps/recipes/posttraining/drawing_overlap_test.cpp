@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "convoy/apps/recipes/posttraining/reward_overlap.h"
+#include "convoy/apps/recipes/posttraining/drawing_overlap.h"
 
 #include <gtest/gtest.h>
 
@@ -13,23 +13,23 @@
 namespace convoy::recipes {
 namespace {
 
-using Place = RewardOverlap::Place;
+using Place = DrawingOverlap::Place;
 using Places = std::vector<Place>;
 
-// Every text a reward was asked about, in lists as they came.
+// Every text a part was asked about, in lists as they came.
 class Asked {
  public:
-  void note(size_t reward, const Places& places) {
+  void note(size_t number, const Places& places) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    lists_[reward].push_back(places);
+    lists_[number].push_back(places);
   }
-  std::vector<Places> lists(size_t reward) {
+  std::vector<Places> lists(size_t number) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return lists_[reward];
+    return lists_[number];
   }
-  Places all(size_t reward) {
+  Places all(size_t number) {
     Places all;
-    for (const Places& list : lists(reward)) all.insert(all.end(), list.begin(), list.end());
+    for (const Places& list : lists(number)) all.insert(all.end(), list.begin(), list.end());
     std::sort(all.begin(), all.end());
     return all;
   }
@@ -39,12 +39,12 @@ class Asked {
   std::map<size_t, std::vector<Places>> lists_;
 };
 
-TEST(RewardOverlap, AsksWhileTextsAreStillDrawn) {
+TEST(DrawingOverlap, AsksWhileTextsAreStillDrawn) {
   Asked asked;
   std::promise<void> first;
   std::atomic<bool> is_told = false;
-  RewardOverlap overlap({{.reward = 3}}, 2, [&](size_t reward, const Places& places, const auto&) {
-    asked.note(reward, places);
+  DrawingOverlap overlap({{.number = 3}}, 2, [&](size_t number, const Places& places, const auto&) {
+    asked.note(number, places);
     if (!is_told.exchange(true)) first.set_value();
   });
   overlap.add({7, 1});
@@ -56,12 +56,12 @@ TEST(RewardOverlap, AsksWhileTextsAreStillDrawn) {
   EXPECT_EQ(asked.all(3), (Places{{7, 0}, {7, 1}, {9, 0}})) << "each once";
 }
 
-TEST(RewardOverlap, ASlowRewardGetsTogetherWhatEndedMeanwhile) {
+TEST(DrawingOverlap, ASlowRewardGetsTogetherWhatEndedMeanwhile) {
   Asked asked;
   std::promise<void> go;
   std::shared_future<void> may_go = go.get_future().share();
-  RewardOverlap overlap({{.reward = 0}}, 4, [&](size_t reward, const Places& places, const auto&) {
-    asked.note(reward, places);
+  DrawingOverlap overlap({{.number = 0}}, 4, [&](size_t number, const Places& places, const auto&) {
+    asked.note(number, places);
     may_go.wait();
   });
   overlap.add({1, 0});
@@ -72,11 +72,11 @@ TEST(RewardOverlap, ASlowRewardGetsTogetherWhatEndedMeanwhile) {
   EXPECT_EQ(asked.lists(0), (std::vector<Places>{{{1, 0}}, {{1, 3}, {1, 1}, {1, 2}}}));
 }
 
-TEST(RewardOverlap, AProblemsTextsStayTogetherForARewardThatMayCompareThem) {
+TEST(DrawingOverlap, AProblemsTextsStayTogetherForARewardThatMayCompareThem) {
   Asked asked;
-  RewardOverlap overlap(
-      {{.reward = 0, .takes_groups = true}, {.reward = 1}}, 2,
-      [&](size_t reward, const Places& places, const auto&) { asked.note(reward, places); });
+  DrawingOverlap overlap(
+      {{.number = 0, .takes_groups = true}, {.number = 1}}, 2,
+      [&](size_t number, const Places& places, const auto&) { asked.note(number, places); });
   overlap.add({1, 1});
   overlap.add({2, 0});
   while (asked.all(1).size() < 2) std::this_thread::yield();
@@ -94,30 +94,30 @@ TEST(RewardOverlap, AProblemsTextsStayTogetherForARewardThatMayCompareThem) {
   }
 }
 
-TEST(RewardOverlap, TheFirstPartThatFailedIsThrownAfterAllHaveEnded) {
+TEST(DrawingOverlap, TheFirstPartThatFailedIsThrownAfterAllHaveEnded) {
   std::atomic<int> good = 0;
-  RewardOverlap overlap({{.reward = 0}, {.reward = 1}, {.reward = 2}}, 1,
-                        [&](size_t reward, const Places& places, const auto&) {
-                          if (reward == 2) throw ConfigError("of the last", {.hint = "none"});
-                          if (reward == 1) throw DataError("of the second", {.hint = "none"});
-                          good += static_cast<int>(places.size());
-                        });
+  DrawingOverlap overlap({{.number = 0}, {.number = 1}, {.number = 2}}, 1,
+                         [&](size_t number, const Places& places, const auto&) {
+                           if (number == 2) throw ConfigError("of the last", {.hint = "none"});
+                           if (number == 1) throw DataError("of the second", {.hint = "none"});
+                           good += static_cast<int>(places.size());
+                         });
   for (int64_t problem = 0; problem < 20; ++problem) overlap.add({problem, 0});
   EXPECT_THROW(overlap.finish(), DataError);
   EXPECT_EQ(good, 20);
 }
 
-TEST(RewardOverlap, IsLeftWithoutWaitingForNumbers) {
+TEST(DrawingOverlap, IsLeftWithoutWaitingForNumbers) {
   std::atomic<bool> was_stopped = false;
   {
     std::promise<void> begun;
-    RewardOverlap overlap({{.reward = 0}}, 1,
-                          [&](size_t, const Places&, const std::function<bool()>& stop_requested) {
-                            begun.set_value();
-                            while (!stop_requested()) std::this_thread::yield();
-                            was_stopped = true;
-                            throw StopRequest("stopped");
-                          });
+    DrawingOverlap overlap({{.number = 0}}, 1,
+                           [&](size_t, const Places&, const std::function<bool()>& stop_requested) {
+                             begun.set_value();
+                             while (!stop_requested()) std::this_thread::yield();
+                             was_stopped = true;
+                             throw StopRequest("stopped");
+                           });
     overlap.add({1, 0});
     begun.get_future().wait();
     overlap.add({2, 0});

@@ -104,11 +104,15 @@ std::vector<train::Rollout> EngineRollouts::draw(const train::RolloutTurn& turn,
         {.file = ledger_.file_of(number).string(),
          .hint = "give the file back, or start from a checkpoint at which new ones are drawn"});
   ledger_.open(number, key_);
-  RewardOverlap overlap(rewards_elsewhere(), parts_.settings.rollout.samples,
-                        [this](size_t part, const std::vector<Place>& ended,
-                               const std::function<bool()>& is_abandoned) {
-                          ask_reward(part, ended, [&] { return is_abandoned() || stop_wanted(); });
-                        });
+  DrawingOverlap overlap(parts_elsewhere(), parts_.settings.rollout.samples,
+                         [this](size_t part, const std::vector<Place>& ended,
+                                const std::function<bool()>& is_abandoned) {
+                           const auto must_stop = [&] { return is_abandoned() || stop_wanted(); };
+                           if (part < rewards_.size())
+                             ask_reward(part, ended, must_stop);
+                           else
+                             ask_teacher(ended, must_stop);
+                         });
   draw_texts(turn, places, [&](const Place& place) { overlap.add(place); });
   ask_others(places, overlap);
   std::map<Place, RecordedRollout> all = ledger_.texts();
@@ -235,10 +239,11 @@ void EngineRollouts::ask_reward(size_t part, const std::vector<Place>& places,
   }
 }
 
-std::vector<RewardOverlap::Part> EngineRollouts::rewards_elsewhere() const {
-  std::vector<RewardOverlap::Part> parts;
+std::vector<DrawingOverlap::Part> EngineRollouts::parts_elsewhere() const {
+  std::vector<DrawingOverlap::Part> parts;
   for (size_t part = 0; part < rewards_.size(); ++part)
     if (rewards_.is_elsewhere(part)) parts.push_back({part, rewards_.takes_lists(part)});
+  if (teacher_) parts.push_back({.number = rewards_.size()});
   return parts;
 }
 
@@ -249,34 +254,31 @@ remote::TaughtText EngineRollouts::taught_text(const RolloutProblem& problem,
           .place = fmt::format("row {}, sample {}", problem.row_number, rollout.sample)};
 }
 
-void EngineRollouts::ask_teacher(const std::vector<Place>& places) {
+void EngineRollouts::ask_teacher(const std::vector<Place>& places,
+                                 const std::function<bool()>& stop_requested) {
   std::vector<Place> missing;
   std::vector<remote::TaughtText> texts;
+  std::unique_lock<std::mutex> lock(ledger_mutex_);
   for (const Place& place : places) {
     if (ledger_.teacher(place) != nullptr) continue;
     missing.push_back(place);
     texts.push_back(taught_text(parts_.problems.train[static_cast<size_t>(place.first)],
                                 ledger_.texts().at(place).rollout));
   }
-  teacher_->ask(
-      texts, [this] { return stop_wanted(); },
-      [&](size_t text, remote::TaughtTokens tokens) {
-        ledger_.add_teacher(missing[text], {std::move(tokens.ids), std::move(tokens.logprobs)});
-      });
+  lock.unlock();
+  teacher_->ask(texts, stop_requested, [&](size_t text, remote::TaughtTokens tokens) {
+    const std::lock_guard<std::mutex> adding(ledger_mutex_);
+    ledger_.add_teacher(missing[text], {std::move(tokens.ids), std::move(tokens.logprobs)});
+  });
 }
 
-void EngineRollouts::ask_others(const std::vector<Place>& places, RewardOverlap& overlap) {
-  telemetry::FlightWriter& flight = parts_.run.flight();
+void EngineRollouts::ask_others(const std::vector<Place>& places, DrawingOverlap& overlap) {
+  parts_.run.flight().set_phase(teacher_ ? "teacher" : "reward");
   bool stopped = false;
   try {
-    flight.set_phase("reward");
     for (size_t part = 0; part < rewards_.size(); ++part)
       if (!rewards_.is_elsewhere(part)) ask_reward(part, places, [this] { return stop_wanted(); });
     overlap.finish();
-    if (teacher_) {
-      flight.set_phase("teacher");
-      ask_teacher(places);
-    }
   } catch (const StopRequest&) {
     stopped = true;
   }

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "convoy/apps/recipes/posttraining/drawing_overlap.h"
 #include "convoy/apps/recipes/posttraining/reward_list.h"
-#include "convoy/apps/recipes/posttraining/reward_overlap.h"
 #include "convoy/apps/recipes/posttraining/rollout_ledger.h"
 #include "convoy/apps/recipes/posttraining/rollout_problems.h"
 #include "convoy/apps/recipes/posttraining/rollout_reference.h"
@@ -68,11 +68,13 @@ class EngineRollouts final : public train::RolloutSource {
                   const std::function<void(const Place&)>& ended);
   void ask_reward(size_t part, const std::vector<Place>& places,
                   const std::function<bool()>& stop_requested);
-  std::vector<RewardOverlap::Part> rewards_elsewhere() const;
-  // Asks rewards and teacher for what the ledger does not have, and ends `overlap`. Collective.
-  // Throws StopRequest on every rank if one stopped.
-  void ask_others(const std::vector<Place>& places, RewardOverlap& overlap);
-  void ask_teacher(const std::vector<Place>& places);
+  // The rewards that are elsewhere, by their places among the rewards, then the teacher that a
+  // server has.
+  std::vector<DrawingOverlap::Part> parts_elsewhere() const;
+  // Asks the other rewards, and ends `overlap`. Collective. Throws StopRequest on every rank if one
+  // stopped.
+  void ask_others(const std::vector<Place>& places, DrawingOverlap& overlap);
+  void ask_teacher(const std::vector<Place>& places, const std::function<bool()>& stop_requested);
   void ask_teacher_of(std::vector<train::Rollout>& rollouts,
                       const std::vector<RolloutProblem>& problems);
   remote::TaughtText taught_text(const RolloutProblem& problem,
@@ -89,7 +91,7 @@ class EngineRollouts final : public train::RolloutSource {
   std::optional<RolloutReference> reference_;
   std::optional<remote::ServedTeacher> teacher_;  // none: it is in memory, or there is none
   RolloutLedger ledger_;
-  // Guards the ledger while rewards are asked beside the drawing.
+  // Guards the ledger while others are asked beside the drawing.
   std::mutex ledger_mutex_;
   std::string key_;                 // identifies the weights that drew the rollouts of this turn
   std::vector<std::string> texts_;  // texts of the rollouts that draw() returned last
