@@ -3,6 +3,7 @@
 // Runs `convoy runs` as a user does, on the run folders in tests/golden/telemetry/runs.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -188,6 +189,33 @@ TEST(RunsExport, ADamagedFileOfTextsIsNamed) {
   EXPECT_EQ(all.code, 0) << all.out;
   EXPECT_EQ(count_of(all.out, place), 1) << all.out;
   EXPECT_EQ(count_of(read_file(output), "\n"), 2);
+}
+
+// Texts that are gone are named; without a word the others would pass for all.
+TEST(RunsExport, TextsThatAreGoneAreNamed) {
+  const testing::TemporaryFolder folder;
+  const std::string run = folder / "run";
+  write_file_atomic(folder / "run/run.json", R"({"stamp": {"policy.inner_steps": "1"}})");
+  for (const int step : {1, 2, 4, 5})
+    write_file_atomic(folder / fmt::format("run/rollouts/step-{}.jsonl", step),
+                      step == 2
+                          ? ""
+                          : R"({"row": 1, "sample": 0, "prompt": "2", "text": "4", "reward": 1, )"
+                            R"("logprobs": [-1]})"
+                            "\n");
+  const std::string said = "the texts of step 2, 3 are gone";
+  const Outcome shown = runs("show " + run, "2>&1");
+  EXPECT_EQ(shown.status, 0);
+  EXPECT_EQ(count_of(shown.output, said), 1) << shown.output;
+  const std::string output = folder / "rollouts.jsonl";
+  const Outcome named = runs("export " + run + " --rollouts --output " + output, "2>&1");
+  EXPECT_EQ(named.status, 10) << named.output;
+  EXPECT_NE(named.output.find(said), std::string::npos) << named.output;
+  fs::remove(folder / "run/rollouts/step-5.jsonl");
+  ASSERT_EQ(::mkfifo((folder / "run/rollouts/step-5.jsonl").c_str(), 0600), 0);
+  const Outcome piped = runs("show " + run, "2>&1");
+  EXPECT_EQ(piped.status, 0);
+  EXPECT_NE(piped.output.find("step-5.jsonl: "), std::string::npos) << piped.output;
 }
 
 }  // namespace
