@@ -94,6 +94,23 @@ TEST_F(TextEngineOfAModel, ATextOfASchemaMatchesIt) {
   EXPECT_THROW(make_text_engine(loaded_, {.schemas = {{"generate", odd.schema}}}), ConfigError);
 }
 
+TEST_F(TextEngineOfAModel, ReadsTokensAndRefusesToScoreThem) {
+  const auto engine = make_text_engine(loaded_, {.rows = 3});
+  const TextRequest text = sum(1, "1 + 1 = ?");
+  TextRequest tokens = text;
+  tokens.number = 2;
+  tokens.prompt = {.ids = loaded_.tokenizer.encode(text.prompt.text, text::SpecialTokens::Add).ids};
+  TextRequest scored = tokens;
+  scored.number = 3;
+  scored.prompt_likeliest = 5;
+  for (const TextRequest& request : {text, tokens, scored}) engine->submit(request);
+  auto results = finish(*engine);
+  EXPECT_EQ(results[2].text, results[1].text);
+  EXPECT_EQ(results[2].prompt_tokens, results[1].prompt_tokens);
+  EXPECT_EQ(results[3].finish, TextFinish::Error);
+  EXPECT_NE(results[3].error.find("no likeliest tokens of a prompt"), std::string::npos);
+}
+
 // A model whose files name no end at all, and a template that writes what it was trained on.
 TEST_F(TextEngineOfAModel, AnAnswerInAChatEndsWithItsTurn) {
   convoy::testing::TemporaryFolder folder;
