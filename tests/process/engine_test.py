@@ -549,7 +549,9 @@ class RefusalTest(EngineCase):
         forms = [body["response_format"] for body in server.bodies if "response_format" in body]
         self.assertEqual(len(forms), 24)
         schema = forms[0]["json_schema"]["schema"]
-        self.assertEqual((forms[0]["type"], forms[0]["json_schema"]["strict"]), ("json_schema", True))
+        self.assertEqual(
+            (forms[0]["type"], forms[0]["json_schema"]["strict"]), ("json_schema", True)
+        )
         self.assertIn("correctness", schema["required"])
         words = "response_format is not supported"
         server = self.server(lambda _, body: (400, words) if "response_format" in body else None)

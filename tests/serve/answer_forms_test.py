@@ -307,7 +307,9 @@ class Calls(unittest.TestCase):
                 parallel_tool_calls=False,
                 extra_body={"min_p": 0},
             ).choices:
-                self.assertEqual((choice.finish_reason, choice.message.content), ("tool_calls", None))
+                self.assertEqual(
+                    (choice.finish_reason, choice.message.content), ("tool_calls", None)
+                )
                 (name,) = self.assert_calls(choice)
                 found.add(name)
         self.assertEqual(found, {"add", "set_size"})
@@ -375,7 +377,10 @@ class Calls(unittest.TestCase):
     def test_a_schema_that_is_not_covered_is_refused_with_its_tool(self):
         for given, param in (
             (dict(tool_choice="required"), "tools[1].function.parameters"),
-            (dict(tools=[tool("f", {"a": {"not": {}}}, strict=True)]), "tools[0].function.parameters"),
+            (
+                dict(tools=[tool("f", {"a": {"not": {}}}, strict=True)]),
+                "tools[0].function.parameters",
+            ),
         ):
             asked = {"tools": [self.TOOLS[0], tool("f", {"a": {"not": {}}})], **given}
             with self.assertRaises(openai.BadRequestError) as caught:

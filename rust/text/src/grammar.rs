@@ -3,21 +3,23 @@
 
 use std::sync::Arc;
 
-use llguidance::api::TopLevelGrammar;
-use llguidance::toktrie::{ApproximateTokEnv, SimpleVob, TokEnv, TokRxInfo, TokTrie};
-use llguidance::{Matcher, ParserFactory};
+use llguidance::api::{GrammarInit, TopLevelGrammar};
+use llguidance::toktrie::{ApproximateTokEnv, InferenceCapabilities, SimpleVob, TokEnv, TokRxInfo, TokTrie};
+use llguidance::{Logger, Matcher, ParserFactory};
 use serde::Deserialize;
-use serde_json::{json, Value};
+use serde_json::Value;
 
 use crate::abi::{bytes, guard, Text};
+use crate::schema::{checked_schema, schema_of};
 use crate::tokenizer::Handle;
-
-/// JSON's white space between two signs: a model that indents has room, and a text cannot go on
-/// with it for ever.
-const WHITE_SPACE: &str = r"[\x20\x0A\x0D\x09]{1,40}";
 
 /// Tags of tool calls. Where they are special tokens, a grammar may name them: `<tool_call>`.
 const CALL_TAGS: [&str; 2] = ["<tool_call>", "</tool_call>"];
+
+/// Items of Earley's parser for one mask of a grammar that a client writes. An ambiguous grammar has
+/// thousands in a row, and its time grows with their square: 0.3 s for this many, seconds for the
+/// library's 50,000. Schemas stay far below.
+const ITEMS_OF_A_MASK: usize = 10_000;
 
 /// The tokens of a tokenizer as a trie of bytes.
 pub struct Vocabulary {
@@ -83,6 +85,14 @@ impl Vocabulary {
     }
 
     fn compile(&self, kind: Kind, source: &str) -> Result<Matcher, String> {
+        let text = if matches!(kind, Kind::Regex) { source } else { source.trim() };
+        if text.is_empty() {
+            return Err("it is empty".to_string());
+        }
+        let mut limits = self.factory.limits().clone();
+        if matches!(kind, Kind::Lark) {
+            limits.step_max_items = ITEMS_OF_A_MASK;
+        }
         let grammar = match kind {
             Kind::JsonSchema => TopLevelGrammar::from_json_schema(schema_of(source)?),
             Kind::Regex => TopLevelGrammar::from_regex(source),
@@ -90,8 +100,15 @@ impl Vocabulary {
             Kind::Lark => TopLevelGrammar::from_lark(source.to_string()),
             Kind::LarkWithSchemas => TopLevelGrammar::from_lark(lark_with_schemas(source)?),
         };
-        let mut parser =
-            self.factory.create_parser(grammar).map_err(|error| in_our_words(&format!("{error:#}")))?;
+        let mut parser = self
+            .factory
+            .create_parser_from_init_ext(
+                GrammarInit::Serialized(grammar),
+                Logger::new(0, 0),
+                InferenceCapabilities::default(),
+                limits,
+            )
+            .map_err(|error| in_our_words(&format!("{error:#}")))?;
         let warnings = parser.grammar_warnings();
         if !warnings.is_empty() {
             return Err(warnings.join("; "));
@@ -129,99 +146,6 @@ fn stop_in_our_words(error: &str) -> String {
         return "no token of the vocabulary goes on with it".to_string();
     }
     format!("it needs more work than its limits allow ({})", error.lines().next().unwrap_or_default())
-}
-
-/// Names in a schema under which each key is a name of the author's, not a keyword.
-const MAPS: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
-/// Keywords whose values are data.
-const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
-
-/// Patterns that one text may have to match together: the work to compile them doubles with each.
-const MOST_PATTERNS: usize = 8;
-
-fn count_patterns(schema: &Value) -> usize {
-    match schema {
-        Value::Array(list) => list.iter().map(count_patterns).sum(),
-        Value::Object(map) => {
-            map.values().map(count_patterns).sum::<usize>()
-                + usize::from(map.get("pattern").is_some_and(Value::is_string))
-        }
-        _ => 0,
-    }
-}
-
-/// llguidance reads numbers as f64, which would write another number than the schema's.
-fn check_numbers(value: &Value) -> Result<(), String> {
-    const LARGEST: f64 = 9007199254740992.0;
-    match value {
-        Value::Array(list) => list.iter().try_for_each(check_numbers),
-        Value::Object(map) => map.values().try_for_each(check_numbers),
-        Value::Number(number) if number.as_f64().is_some_and(|found| found.abs() >= LARGEST) => {
-            Err(format!("the number {number} is not covered: only numbers between -2^53 and 2^53 are"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Refuses what llguidance passes over: keywords that its draft does not know, options of its own,
-/// and a count of properties that one key written twice would reach.
-fn check_keywords(schema: &Value) -> Result<(), String> {
-    let map = match schema {
-        Value::Array(list) => return list.iter().try_for_each(check_keywords),
-        Value::Object(map) => map,
-        _ => return Ok(()),
-    };
-    let required = map.get("required").and_then(Value::as_array).map_or(0, Vec::len);
-    if map.get("minProperties").and_then(Value::as_f64).is_some_and(|least| least > required as f64 + 1.0) {
-        return Err(
-            "`minProperties` is not covered beyond one more than there are names in `required`".to_string()
-        );
-    }
-    map.iter().try_for_each(|(key, value)| match key.as_str() {
-        "x-guidance" | "dependencies" | "$recursiveRef" | "extends" | "disallow" | "divisibleBy" => {
-            Err(format!("the keyword `{key}` is not covered"))
-        }
-        "allOf" if count_patterns(value) > MOST_PATTERNS => {
-            Err(format!("`allOf` with more than {MOST_PATTERNS} patterns is not covered"))
-        }
-        name if DATA.contains(&name) => Ok(()),
-        name if MAPS.contains(&name) => match value {
-            Value::Object(named) => named.values().try_for_each(check_subschema),
-            _ => Ok(()),
-        },
-        _ => check_subschema(value),
-    })
-}
-
-/// A `$id` within a schema would change what the references under it mean.
-fn check_subschema(schema: &Value) -> Result<(), String> {
-    let values = match schema {
-        Value::Array(list) => list.as_slice(),
-        one => std::slice::from_ref(one),
-    };
-    for value in values {
-        if value.get("$id").is_some_and(Value::is_string) {
-            return Err("the keyword `$id` is not covered within a schema".to_string());
-        }
-    }
-    check_keywords(schema)
-}
-
-fn schema_of(source: &str) -> Result<Value, String> {
-    checked_schema(serde_json::from_str(source).map_err(|error| format!("the schema is not JSON: {error}"))?)
-}
-
-fn checked_schema(mut schema: Value) -> Result<Value, String> {
-    if schema == Value::Bool(true) {
-        schema = json!({});
-    }
-    check_numbers(&schema)?;
-    check_keywords(&schema)?;
-    let Some(map) = schema.as_object_mut() else {
-        return Err("the schema must be an object".to_string());
-    };
-    map.insert("x-guidance".to_string(), json!({"whitespace_pattern": WHITE_SPACE}));
-    Ok(schema)
 }
 
 fn lark_of_choice(source: &str) -> Result<String, String> {
@@ -394,6 +318,8 @@ pub unsafe extern "C" fn convoy_grammar_take(place: *mut Place, id: i32, error: 
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     /// A token for each byte, and a few longer ones.
@@ -480,9 +406,18 @@ mod tests {
             let error = schema(source).err().unwrap_or_default();
             assert!(error.contains(words), "{source}: {error}");
         }
+        for number in ["0", "-2"] {
+            let error = schema(&format!(r#"{{"multipleOf": {number}}}"#)).err().unwrap();
+            assert!(error.contains("`multipleOf` must be above 0"), "{error}");
+        }
+        assert!(schema(r#"{"properties": {"multipleOf": {"const": 0}}}"#).is_ok(), "a name of the author's");
         let pattern = r#"{"pattern": "a.{20}b"}"#;
         let patterns = format!(r#"{{"type": "string", "allOf": [{}]}}"#, [pattern; 9].join(","));
         assert!(schema(&patterns).err().unwrap_or_default().contains("more than 8 patterns"));
+        let referred = json!({"$defs": {"one": {"pattern": "a.{20}b"}, "three": {"allOf": [{"$ref": "#/$defs/one"},
+            {"$ref": "#/$defs/one"}, {"$ref": "#/$defs/one"}]}, "itself": {"items": {"$ref": "#/$defs/itself"}}},
+            "allOf": [{"$ref": "#/$defs/three"}, {"$ref": "#/$defs/three"}, {"$ref": "#/$defs/three"}]});
+        assert!(schema(&referred.to_string()).err().unwrap_or_default().contains("more than 8 patterns"));
         // Names of properties and data are no keywords.
         for source in [
             r#"{"properties": {"dependencies": {"type": "string"}, "x-guidance": {}}}"#,
@@ -490,6 +425,62 @@ mod tests {
         ] {
             assert!(schema(source).is_ok(), "{source}");
         }
+    }
+
+    #[test]
+    fn refuses_what_takes_too_long() {
+        let properties = |count: usize| -> Value {
+            let named = |place| (format!("p{place}"), json!({"type": "null"}));
+            Value::Object((0..count).map(named).collect())
+        };
+        let optional =
+            |count| schema(&json!({"type": "object", "properties": properties(count)}).to_string());
+        let most = optional(480).unwrap();
+        assert!(matches(&most, r#"{"p3":null,"p479":null}"#));
+        assert!(optional(481)
+            .err()
+            .unwrap_or_default()
+            .contains("481 `properties` that are not in `required`"));
+        let names: Vec<String> = (0..1000).map(|place| format!("p{place}")).collect();
+        assert!(schema(&json!({"properties": properties(1000), "required": names}).to_string()).is_ok());
+        let long = json!({"const": "a".repeat(3 << 20)}).to_string();
+        assert!(schema(&long).err().unwrap_or_default().contains("bytes is not covered"));
+    }
+
+    #[test]
+    fn an_ambiguous_grammar_ends_soon() {
+        // Long tokens, because a mask follows each of them.
+        let mut words: Vec<Vec<u8>> = (0..=255u8).map(|byte| vec![byte]).collect();
+        words.extend((2..30).map(|count| vec![b'a'; count]));
+        let longest = words.len() as u32 - 1;
+        let vocabulary = Arc::new(Vocabulary::of_words(words, false).unwrap());
+        let steps = |kind, source: &str| {
+            let mut matcher = vocabulary.compile(kind, source).unwrap();
+            (0..10)
+                .take_while(|_| {
+                    matcher.compute_mask_or_eos().is_ok() && matcher.consume_token(longest).is_ok()
+                })
+                .count()
+        };
+        let hostile = "start: s\ns: s s s s | \"a\" | \"\"";
+        let with_schema = json!({"lark": hostile, "schemas": []}).to_string();
+        let (tight, loose) = (steps(Kind::Lark, hostile), steps(Kind::LarkWithSchemas, &with_schema));
+        assert!(tight < loose, "{tight} {loose}");
+        assert_eq!(steps(Kind::Lark, "start: (\"a\" | \"b\" \"c\")*"), 10);
+        assert_eq!(steps(Kind::Lark, "start: \"a\" start | \"b\""), 10);
+    }
+
+    #[test]
+    fn references_have_escapes() {
+        let matcher = schema(
+            r##"{"$defs": {"a/b": {"items": {"$ref": "#/$defs/a~1b/$defs/c~0"}, "type": "array", "minItems": 1,
+                "$defs": {"c~": {"enum": [7]}}}}, "properties": {"x": {"$ref": "#/$defs/a~1b"},
+                "y": {"enum": [{"$ref": "#/$defs/a~1b"}]}}, "required": ["x"], "additionalProperties": false}"##,
+        )
+        .unwrap();
+        assert!(matches(&matcher, r#"{"x":[7]}"#) && !matches(&matcher, r#"{"x":[8]}"#));
+        assert!(matches(&matcher, r##"{"x":[7],"y":{"$ref":"#/$defs/a~1b"}}"##), "data stays as it is");
+        assert!(schema(r##"{"$ref": "#/$defs/a~1b"}"##).is_err());
     }
 
     #[test]
@@ -525,6 +516,10 @@ mod tests {
         assert!(matches(&lark, "((x))") && !matches(&lark, "((x)"));
         assert!(vocabulary.compile(Kind::Regex, "(").is_err());
         assert!(vocabulary.compile(Kind::Lark, "start: missing").is_err());
+        for (kind, source) in [(Kind::Regex, ""), (Kind::Lark, " ")] {
+            assert_eq!(vocabulary.compile(kind, source).err().unwrap_or_default(), "it is empty");
+        }
+        assert!(matches(&vocabulary.compile(Kind::Regex, " ").unwrap(), " "));
     }
 
     #[test]

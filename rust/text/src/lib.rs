@@ -16,6 +16,7 @@ mod missing_bytes;
 mod pdf_order;
 #[cfg(feature = "pictures")]
 mod picture;
+mod schema;
 mod template;
 mod token_bytes;
 mod tokenizer;

@@ -86,11 +86,11 @@ std::optional<AskedForm> read_structured_outputs(FieldReader& fields) {
   if (const Json* schema = outputs.find("json"))
     take(of_schema(schema->is_string() ? schema_in(schema->get<std::string>()) : *schema,
                    place + ".json"));
-  if (const std::string regex = outputs.text("regex"); !regex.empty())
-    take({{text::GrammarKind::Regex, regex}, place + ".regex"});
+  if (outputs.find("regex") != nullptr)
+    take({{text::GrammarKind::Regex, outputs.text("regex")}, place + ".regex"});
   if (const Json* choices = outputs.find("choice")) take(read_choices(*choices, place + ".choice"));
-  if (const std::string grammar = outputs.text("grammar"); !grammar.empty())
-    take({{text::GrammarKind::Lark, grammar}, place + ".grammar"});
+  if (outputs.find("grammar") != nullptr)
+    take({{text::GrammarKind::Lark, outputs.text("grammar")}, place + ".grammar"});
   if (outputs.flag("json_object"))
     take({{text::GrammarKind::JsonSchema, kAnyObject}, place + ".json_object"});
   outputs.require_nothing_else();

@@ -19,14 +19,30 @@ RequestParser::RequestParser(const data::SampleEncoder& encoder, const LoadedMod
       call_tags_(call_tags(tool_format_, loaded.tokenizer)),
       grammars_(grammar_compiler(loaded)) {}
 
-ParsedRequest RequestParser::parse(std::string_view path, std::string_view body) const {
+namespace {
+
+template <class Parse>
+ParsedRequest parsed_or_error(const Parse& parse) {
   try {
-    return parse_or_throw(path, body);
+    return parse();
   } catch (const ApiError& error) {
     return error;
   } catch (const Error& error) {
     return ApiError(400, error.sentence(), error.location().key);
   }
+}
+
+}  // namespace
+
+ParsedRequest RequestParser::parse(std::string_view path, std::string_view body) const {
+  return parsed_or_error([&] { return parse_or_throw(path, body); });
+}
+
+ParsedRequest RequestParser::with_forms(AskedAnswers asked) const {
+  return parsed_or_error([&]() -> ParsedRequest {
+    add_forms(asked);
+    return std::move(asked);
+  });
 }
 
 ParsedRequest RequestParser::parse_or_throw(std::string_view path, std::string_view body) const {
@@ -59,15 +75,16 @@ AskedAnswers RequestParser::asked_answers(ApiRequest request) const {
     const auto& ends = options_.adapter_end_ids.at(static_cast<size_t>(asked.adapter - 1));
     asked.stop_ids.insert(asked.stop_ids.end(), ends.begin(), ends.end());
   }
-  if (request.form) {
-    asked.forms = forms_of(*request.form, request.kind, asked.prompts);
-    asked.begins_in_thoughts = false;  // the thoughts are told from the answer by their tokens
-    const int32_t end_of_thoughts = asked.forms.front().thoughts.end;
-    asked.shows_special_tokens |=
-        end_of_thoughts >= 0 && loaded_.tokenizer.is_special(end_of_thoughts);
-  }
   asked.request = std::move(request);
   return asked;
+}
+
+void RequestParser::add_forms(AskedAnswers& asked) const {
+  asked.forms = forms_of(*asked.request.form, asked.request.kind, asked.prompts);
+  asked.begins_in_thoughts = false;  // the thoughts are told from the answer by their tokens
+  const int32_t end_of_thoughts = asked.forms.front().thoughts.end;
+  asked.shows_special_tokens |=
+      end_of_thoughts >= 0 && loaded_.tokenizer.is_special(end_of_thoughts);
 }
 
 std::shared_ptr<const text::AnswerGrammar> RequestParser::compiled(

@@ -39,7 +39,9 @@ struct AskedAnswers {
   bool shows_special_tokens = false;
   bool begins_in_thoughts = false;          // the prompt ends with the opening tag of thoughts
   std::vector<int32_t> stop_ids;            // in addition to the engine's end tokens
-  std::vector<generate::AnswerForm> forms;  // by prompt; empty: any text
+  std::vector<generate::AnswerForm> forms;  // by prompt; empty: any text, or not compiled yet
+
+  bool needs_forms() const { return request.form && forms.empty(); }
 };
 struct AskedMetrics {};
 struct KnownAnswer {
@@ -53,11 +55,15 @@ class RequestParser {
   RequestParser(const data::SampleEncoder& encoder, const LoadedModel& loaded,
                 ParserOptions options);
 
-  // The time grows with the length of the prompt: seconds for megabytes. Throws no convoy::Error.
+  // The time grows with the length of the prompt: seconds for megabytes. The form of answers is
+  // left to with_forms(). Throws no convoy::Error.
   ParsedRequest parse(std::string_view path, std::string_view body) const;
+  // Compiles the form of the answers, which takes up to seconds. Throws no convoy::Error.
+  ParsedRequest with_forms(AskedAnswers asked) const;
 
  private:
   ParsedRequest parse_or_throw(std::string_view path, std::string_view body) const;
+  void add_forms(AskedAnswers& asked) const;
   AskedAnswers asked_answers(ApiRequest request) const;
   int64_t adapter_of(const std::string& model) const;
   std::vector<generate::AnswerForm> forms_of(

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Parses the requests that arrive from the front on a thread of its own, because a long prompt
-// takes seconds to tokenize and must not hold up the running answers.
+// takes seconds to tokenize and must not hold up the running answers. Forms of answers are compiled
+// on a second thread, so that a large schema does not hold up other requests.
 #pragma once
 
 #include <atomic>
@@ -42,6 +43,7 @@ class RequestReader {
   };
 
   void read();
+  void compile_forms();
 
   serving::FrontLink& front_;
   const RequestParser& parser_;
@@ -52,7 +54,11 @@ class RequestReader {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<ReadRequest> requests_;
-  std::thread thread_;
+  // Requests whose forms are not compiled, by the length of the form. The shortest goes first.
+  std::multimap<size_t, ReadRequest> unformed_;
+  std::condition_variable unformed_changed_;
+  std::thread reading_;
+  std::thread compiling_;
 };
 
 }  // namespace convoy::recipes
