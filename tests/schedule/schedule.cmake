@@ -14,9 +14,9 @@ set(computing
   kernels_ptxas:20 kernels_ptxas_others:28 kernels:10 rows:9 page_browser:15)
 # Entries that wait most of the time, with their seconds: one slot.
 set(waiting
-  slurm:111 hub_program:91 launch_random_kills_many:70 hosts_doctor:62 sweep_nodes:50 row_ledger_hosts:44 launch_signals:42
+  slurm:111 hub_program:91 hub_push:60 launch_random_kills_many:70 hosts_doctor:62 sweep_nodes:50 row_ledger_hosts:44 launch_signals:42
   launch:35 hosts:34 launch_failure_modes:28 silent_peers:20 launch_random_kills:16 monitor_faults:15 mpi:12 row_ledger_postgres:12
-  row_ledger:12 jobs_postgres:10 sweep_random_kills:11 sweep_slurm:10 kubernetes_schema:10 row_ledger_kills:7)
+  row_ledger:12 jobs_postgres:10 sweep_random_kills:11 sweep_slurm:10 kubernetes_schema:10 row_ledger_kills:7 hub_push_peer:12)
 # In `./run test thorough` alone, as in CI: repetition and combinations of what other entries show,
 # the commands of all pages, and what concerns releases only.
 set(thorough

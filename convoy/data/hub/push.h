@@ -19,8 +19,8 @@ namespace convoy::hub {
 struct PushPlan {
   PushTarget target;
   std::vector<PushFile> files;
-  std::string message;      // of the commit
-  bool is_private = false;  // for a repository that is made
+  std::string message;      // first line of the commit
+  bool is_private = false;  // counts for a repository that is made
   int64_t num_parallel = 4;
 };
 
@@ -32,7 +32,7 @@ struct PushResult {
   bool is_new = false;        // the repository was made
   CommitResult commit;        // without changes, the newest commit and an empty url
   std::vector<PushedAs> how;  // by file of the plan
-  int64_t sent_bytes = 0;     // of large files
+  int64_t sent_bytes = 0;     // bytes of large files
 };
 
 // Throws ConfigError for a name that no repository or branch may have.

@@ -19,6 +19,7 @@ using nlohmann::json;
 constexpr size_t kFilesOfARequest = 256;  // as huggingface_hub
 constexpr size_t kSampleBytes = 512;      // by which the hub tells text from binary files
 constexpr int kMostAddresses = 4;         // for one object: its signed addresses expire
+constexpr const char* kJsonType = "application/json";
 constexpr const char* kLfsType = "application/vnd.git-lfs+json";
 constexpr const char* kRealHub = "https://huggingface.co";
 // The hub reads a whole commit, and joins the parts of an object, before it answers.
@@ -31,6 +32,13 @@ class ExpiredAddress : public NetworkError {
 };
 
 bool is_success(int status) { return status >= 200 && status < 300; }
+
+http::Request json_request(const std::string& url, const json& body, const std::string& type) {
+  return {
+      .url = url,
+      .headers = {"Content-Type: " + type, type == kLfsType ? "Accept: " + type : "Accept: */*"},
+      .body = body.dump()};
+}
 
 // Calls `work` with runs of at most kFilesOfARequest items.
 template <class Item, class Work>
@@ -119,12 +127,7 @@ http::Answer PushClient::post_any(const std::string& url, const json& body,
                                   const std::string& content_type, Credentials credentials) {
   http::Answer answer;
   requests_.with_retries([&] {
-    answer = requests_.send(
-        {.url = url,
-         .headers = {"Content-Type: " + content_type,
-                     content_type == kLfsType ? "Accept: " + content_type : "Accept: */*"},
-         .body = body.dump()},
-        credentials);
+    answer = requests_.send(json_request(url, body, content_type), credentials);
     HubRequests::require_not_busy(answer, url);
   });
   return answer;
@@ -144,7 +147,8 @@ bool PushClient::create_repository(bool is_private) {
   const std::string url = settings_.endpoint + "/api/repos/create";
   http::Answer answer;
   requests_.with_retries([&] {
-    answer = post_any(url, body);
+    answer = requests_.send(json_request(url, body, kJsonType));
+    HubRequests::require_not_busy(answer, url);
     // The hub makes one repository of a user at a time.
     if (answer.status == 409 &&
         answer.body.find("another conflicting operation") != std::string::npos)
