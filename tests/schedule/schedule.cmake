@@ -11,7 +11,7 @@ set(computing
   parity_families:40 generation:33 guides:40 kernels_aten:30 parallel:30 sft_play:25 library:25
   faultfs:22 shared_rows:20 sweep_program:24 comm:20 sweep_ptxas:9 sweep_ptxas_others:10
   pipeline:15 sweep:15 memory:25 tensorboard:15 serve_openai:40 sweep_cuda:12 devices:12 kernels_ptx:10 kernels_cuda:10
-  kernels_ptxas:20 kernels_ptxas_others:28 kernels:10 rows:9 page_browser:15)
+  kernels_ptxas:20 kernels_ptxas_others:28 kernels:10 rows:9 page_browser:15 reports_program:40)
 # Entries that wait most of the time, with their seconds: one slot.
 set(waiting
   slurm:111 hub_program:91 hub_push:60 launch_random_kills_many:70 hosts_doctor:62 sweep_nodes:50 row_ledger_hosts:44 launch_signals:42

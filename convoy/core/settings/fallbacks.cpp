@@ -14,10 +14,17 @@
 namespace convoy::settings {
 namespace {
 
-// The integrations of transformers' report_to.
-constexpr std::array<std::string_view, 12> kElsewhere = {
-    "azure_ml", "clearml", "codecarbon", "comet_ml", "dagshub", "dvclive",
-    "flyte",    "mlflow",  "neptune",    "swanlab",  "trackio", "wandb"};
+// The reports that a run can write, all of them for "all".
+constexpr std::array<std::string_view, 3> kHere = {"tensorboard", "trackio", "wandb"};
+
+// The other integrations of transformers' report_to.
+constexpr std::array<std::string_view, 10> kElsewhere = {
+    "azure_ml", "clearml", "codecarbon", "comet_ml", "dagshub",
+    "dvclive",  "flyte",   "mlflow",     "neptune",  "swanlab"};
+
+bool is_here(const std::string& backend) {
+  return std::find(kHere.begin(), kHere.end(), backend) != kHere.end();
+}
 
 bool is_elsewhere(const std::string& backend) {
   return std::find(kElsewhere.begin(), kElsewhere.end(), backend) != kElsewhere.end();
@@ -29,25 +36,30 @@ void check_reports(const LoggingSettings& logging, const config::Resolved& resol
                    config::ErrorList& errors) {
   if (!resolved.value("logging.backend").readable) return;
   for (const std::string& name : logging.backend.names)
-    if (name != "tensorboard" && name != "none" && name != "all" && !is_elsewhere(name))
-      errors.add(
-          ConfigError(fmt::format("logging.backend: wanted tensorboard or none, found `{}`{}", name,
-                                  did_you_mean(name, {"tensorboard", "none"})),
-                      resolved.location("logging.backend", "none turns these reports off")));
+    if (!is_here(name) && name != "none" && name != "all" && !is_elsewhere(name))
+      errors.add(ConfigError(
+          fmt::format("logging.backend: wanted tensorboard, trackio, wandb, all or "
+                      "none, found `{}`{}",
+                      name, did_you_mean(name, {"tensorboard", "trackio", "wandb", "none"})),
+          resolved.location("logging.backend", "none turns these reports off")));
 }
 
 void fall_back_to_tensorboard(LoggingSettings& logging, config::Resolved& resolved) {
   std::vector<std::string>& names = logging.backend.names;
+  if (std::find(names.begin(), names.end(), "all") != names.end()) {
+    names.assign(kHere.begin(), kHere.end());
+    resolved.decided("logging.backend", "what there is");
+    return;
+  }
   std::vector<std::string> absent;
   std::copy_if(names.begin(), names.end(), std::back_inserter(absent), is_elsewhere);
-  const bool wants_all = std::find(names.begin(), names.end(), "all") != names.end();
-  if (absent.empty() && !wants_all) return;
-  names = {"tensorboard"};
-  if (!absent.empty())
-    resolved.warn(fmt::format(
-        "{}: logging.backend: there is no {} here; the run writes TensorBoard's files, and `convoy "
-        "runs serve` shows its curves",
-        resolved.value("logging.backend").origin, fmt::join(absent, ", ")));
+  if (absent.empty()) return;
+  std::erase_if(names, is_elsewhere);
+  if (names.empty()) names = {"tensorboard"};
+  resolved.warn(fmt::format(
+      "{}: logging.backend: there is no {} here; the run writes the files of {}, and `convoy runs "
+      "serve` shows its curves",
+      resolved.value("logging.backend").origin, fmt::join(absent, ", "), fmt::join(names, ", ")));
   resolved.decided("logging.backend", "what there is");
 }
 

@@ -14,7 +14,8 @@ namespace convoy::settings {
 void check_reports(const LoggingSettings& logging, const config::Resolved& resolved,
                    config::ErrorList& errors);
 
-// Replaces reports to other programs (wandb, mlflow) by TensorBoard files.
+// Leaves reports to other programs (mlflow) out, and writes TensorBoard files where no report is
+// left. "all" becomes every report that is here.
 void fall_back_to_tensorboard(LoggingSettings& logging, config::Resolved& resolved);
 
 // Uses eval_loss to choose the best model when a metric of generated answers is configured but

@@ -269,24 +269,27 @@ TEST(TrainSettings, AnEarlyStopWithoutEvaluationsIsWarnedOf) {
           .empty());
 }
 
-TEST(TrainSettings, ReportsToOtherProgramsBecomeTensorBoards) {
+TEST(TrainSettings, ReportsThatAreNotHereBecomeTensorBoards) {
   using Names = std::vector<std::string>;
   const auto reports = [](const std::string& value, size_t num_warnings) {
     TrainSettings settings;
     const Names warnings = warnings_of(settings, {"train.report_to=" + value});
     EXPECT_EQ(warnings.size(), num_warnings) << value;
     for (const std::string& warning : warnings)
-      EXPECT_NE(warning.find("there is no wandb"), std::string::npos) << warning;
+      EXPECT_NE(warning.find("there is no mlflow"), std::string::npos) << warning;
     return settings.logging.backend.names;
   };
-  EXPECT_EQ(reports("wandb", 1), Names{"tensorboard"});
-  EXPECT_EQ(reports("[wandb, tensorboard]", 1), Names{"tensorboard"});
-  EXPECT_EQ(reports("all", 0), Names{"tensorboard"});
+  EXPECT_EQ(reports("mlflow", 1), Names{"tensorboard"});
+  EXPECT_EQ(reports("[mlflow, tensorboard]", 1), Names{"tensorboard"});
+  EXPECT_EQ(reports("[mlflow, wandb]", 1), Names{"wandb"});
+  EXPECT_EQ(reports("[wandb, trackio]", 0), (Names{"wandb", "trackio"}));
+  EXPECT_EQ(reports("all", 0), (Names{"tensorboard", "trackio", "wandb"}));
   EXPECT_EQ(reports("tensorboard", 0), Names{"tensorboard"});
   EXPECT_EQ(reports("none", 0), Names{"none"});
   EXPECT_NE(fate("logging.backend=tensorbord").find("did you mean `tensorboard`"),
             std::string::npos)
       << fate("logging.backend=tensorbord");
+  EXPECT_NE(fate("logging.backend=wandv").find("did you mean `wandb`"), std::string::npos);
 }
 
 // Tests a run's missing inputs, in a folder of its own.

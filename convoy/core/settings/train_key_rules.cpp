@@ -101,6 +101,7 @@ std::vector<KeyRule> batch_rules() {
 
 std::vector<KeyRule> train_rules() {
   constexpr auto kNoLogits = "evaluation never keeps logits";
+  constexpr auto kPush = "after the training: convoy models push RUN USER/NAME";
   // transformers writes -1 where no interval is set.
   const std::string kNoInterval = "write 0 for the end of each epoch, or train.";
   return {
@@ -115,6 +116,10 @@ std::vector<KeyRule> train_rules() {
       {"train.generation_num_beams", {}, KeyAction::Refuse, "there is no beam search; use 1", ""},
       {"train.eval_do_concat_batches", {}, KeyAction::Notice, kNoLogits, ""},
       {"train.eval_accumulation_steps", {}, KeyAction::Notice, kNoLogits, ""},
+      {"train.push_to_hub", {"false"}, KeyAction::Accept, "", ""},
+      {"train.push_to_hub", {}, KeyAction::Refuse, kPush, ""},
+      {"train.hub_model_id", {}, KeyAction::Refuse, kPush, ""},
+      {"hub_model_id", {}, KeyAction::Refuse, kPush, ""},
       {"train.eval_strategy", {"false"}, KeyAction::Replace, "", "no"},
       {"train.evaluation_strategy", {"false"}, KeyAction::Replace, "", "no"},
       {"train.save_strategy", {"false"}, KeyAction::Replace, "", "no"},
@@ -779,7 +784,10 @@ std::vector<KeyRule> names_elsewhere() {
       {"val_set_size", "data.split.val_ratio"},
       {"val_size", "data.split.val_ratio"},
       {"chat_template", "data.template_path"},
-      {"template", "data.template_path"}};
+      {"template", "data.template_path"},
+      {"project", "logging.project"},
+      {"wandb_project", "logging.project"},
+      {"train.wandb_project", "logging.project"}};
   std::vector<KeyRule> rules;
   for (const auto& [name, key] : kNames) rules.push_back({name, {}, KeyAction::Suggest, "", key});
   return rules;

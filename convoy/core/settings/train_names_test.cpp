@@ -93,6 +93,8 @@ TEST(TrainNames, EverySftPlayKeyIsAcceptedOrRefusedByName) {
                                              "logging.backend=tensorboard",
                                              "logging.report_to=tensorboard",
                                              "train.report_to=none",
+                                             "logging.project=sums",
+                                             "train.project=sums",
                                              "logging.log_interval=1",
                                              "generation.max_new_tokens=200",
                                              "generation.temperature=0.2",
@@ -119,9 +121,10 @@ TEST(TrainNames, EverySftPlayKeyIsAcceptedOrRefusedByName) {
         << assignment << ": " << fate(assignment);
   }
 
-  const std::vector<std::string> refused = {"model.type=seq2seq",
-                                            "tuning.bnb_4bit_compute_dtype=float16",
-                                            "train.generation_num_beams=4"};
+  const std::vector<std::string> refused = {
+      "model.type=seq2seq",     "tuning.bnb_4bit_compute_dtype=float16",
+      "train.push_to_hub=true", "train.hub_model_id=me/sums",
+      "hub_model_id=me/sums",   "train.generation_num_beams=4"};
   for (const std::string& assignment : refused) {
     const std::string key = assignment.substr(0, assignment.find('='));
     EXPECT_EQ(fate(assignment).find("command line: " + key), 0u) << assignment;
@@ -148,7 +151,9 @@ TEST(TrainNames, UnknownKeysAreFoundElsewhere) {
       {"data.max_seq_lne=8", "model.max_seq_len"},
       {"micro_batch_size=2", "train.batch_size"},
       {"base_model=m", "model.name"},
-      {"val_set_size=0.1", "data.split.val_ratio"}};
+      {"val_set_size=0.1", "data.split.val_ratio"},
+      {"wandb_project=sums", "logging.project"},
+      {"project=sums", "logging.project"}};
   for (const auto& [typed, meant] : cases) {
     const std::string key = std::string(typed).substr(0, std::string(typed).find('='));
     EXPECT_EQ(fate(typed),

@@ -27,14 +27,19 @@ namespace convoy::settings {
 
 struct LoggingSettings {
   NameList backend{{"tensorboard"}};
+  std::string project;
   int64_t log_interval = 1;
   std::string profile_steps;
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    visit("backend", backend, "tensorboard, none")
+    visit("backend", backend,
+          "programs that get the figures: tensorboard, trackio, wandb (an offline run), all, none")
         .alias("report_to")
         .alias_at_root("train.report_to");
+    visit("project", project,
+          "project of trackio and wandb; empty = TRACKIO_PROJECT, WANDB_PROJECT, else convoy")
+        .alias_at_root("train.project");
     visit("log_interval", log_interval, "steps between events in events.jsonl").at_least(1);
     visit("profile_steps", profile_steps,
           "steps that each rank traces for `convoy profile report`: 10:15 (both included), or a "

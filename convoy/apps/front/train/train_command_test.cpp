@@ -536,8 +536,8 @@ TEST_F(TrainCommand, NodesOfTheEnvironmentThatNobodyReadsAreTold) {
 }
 
 TEST_F(TrainCommand, ReportsToOtherProgramsLeaveTensorBoardsFilesOn) {
-  EXPECT_EQ(train("sums.yaml train.report_to=wandb --output-dir out", "cat $5"), 0) << output_;
-  EXPECT_NE(output_.find("there is no wandb here"), std::string::npos) << output_;
+  EXPECT_EQ(train("sums.yaml train.report_to=mlflow --output-dir out", "cat $5"), 0) << output_;
+  EXPECT_NE(output_.find("there is no mlflow here"), std::string::npos) << output_;
   EXPECT_NE(output_.find("backend: [tensorboard]"), std::string::npos) << output_;
 }
 

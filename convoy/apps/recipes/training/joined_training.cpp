@@ -8,7 +8,9 @@
 #include "convoy/apps/recipes/training/effective_batch.h"
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/reports/open_reports.h"
 #include "convoy/core/telemetry/environment.h"
+#include "convoy/core/telemetry/runs/run_history.h"
 
 namespace convoy::recipes {
 namespace {
@@ -69,6 +71,21 @@ telemetry::RunIdentity identity_of(const JoinedTraining& joined,
   return identity;
 }
 
+// Call it when the run's record is written.
+std::vector<std::unique_ptr<telemetry::ReportSink>> open_reports(const JoinedTraining& joined,
+                                                                 int64_t resume_step) {
+  const telemetry::RunFolder& folder = joined.run.folder;
+  const nlohmann::json record = telemetry::read_run_record(folder.identity_path());
+  return reports::open_reports(
+      joined.settings.logging.backend.names,
+      {.folder = folder.path(),
+       .name = std::filesystem::canonical(folder.path()).filename().string(),
+       .project = joined.settings.logging.project,
+       .config = nlohmann::ordered_json(record.value("config", nlohmann::json::object())),
+       .resume_step = resume_step},
+      joined.run.log);
+}
+
 }  // namespace
 
 bool JoinedTraining::is_complete() const {
@@ -123,7 +140,9 @@ std::optional<telemetry::TrainingLog> JoinedTraining::open_log(
   telemetry::RunIdentity identity = identity_of(*this, options);
   identity.data_hashes = std::move(data_hashes);
   run.folder.write_identity(identity);
-  return std::optional<telemetry::TrainingLog>(std::in_place, std::move(options), run.log);
+  auto reports = open_reports(*this, options.resume_step);
+  return std::optional<telemetry::TrainingLog>(std::in_place, std::move(options), run.log,
+                                               std::move(reports));
 }
 
 void JoinedTraining::report_early_stop(const train::LoopResult& result) const {

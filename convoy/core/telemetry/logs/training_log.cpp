@@ -88,10 +88,12 @@ struct TrainingLog::Window {
   json eval_figures = json::object();  // latest value of each name
 };
 
-TrainingLog::TrainingLog(TrainingLogOptions options, const Log& log)
+TrainingLog::TrainingLog(TrainingLogOptions options, const Log& log,
+                         std::vector<std::unique_ptr<ReportSink>> reports)
     : options_(std::move(options)),
       log_(log),
       events_(options_.run_folder / "events.jsonl", log, options_.resume_step),
+      reports_(std::move(reports)),
       progress_(std::make_unique<Progress>(progress_options(options_))),
       window_(std::make_unique<Window>()) {
   window_->shown.done = std::max<int64_t>(0, options_.resume_step);
@@ -123,6 +125,13 @@ TrainingLog::~TrainingLog() = default;
 
 void TrainingLog::scalar(const std::string& tag, int64_t step, double value) {
   if (tensorboard_) tensorboard_->add_scalar(tag, step, value);
+  if (!reports_.empty()) report_row_[tag] = value;
+}
+
+void TrainingLog::report_row(int64_t step) {
+  if (report_row_.empty()) return;
+  for (const auto& report : reports_) report->add_row(step, report_row_);
+  report_row_.clear();
 }
 
 void TrainingLog::step(const StepMetrics& metrics) {
@@ -164,6 +173,7 @@ void TrainingLog::step(const StepMetrics& metrics) {
     }
     state_.log_history.push_back(std::move(entry));
     write_step_scalars(metrics, mean_loss, per_second);
+    report_row(metrics.step);
     window.loss_sum = 0;
     window.others.clear();
     window.steps = 0;
@@ -212,7 +222,7 @@ void TrainingLog::write_step_event(const StepMetrics& metrics, double per_second
 
 void TrainingLog::write_step_scalars(const StepMetrics& metrics, double mean_loss,
                                      double per_second) {
-  if (!tensorboard_) return;
+  if (!has_points()) return;
   const int64_t step = metrics.step;
   scalar("train/loss", step, mean_loss);
   if (metrics.grad_norm >= 0 || std::isnan(metrics.grad_norm))
@@ -250,6 +260,7 @@ void TrainingLog::evaluation(const EvalMetrics& metrics) {
     window_->eval_figures[metrics.split + "_perplexity"] = figures["perplexity"];
     scalar(metrics.split + "/perplexity", metrics.step, figures["perplexity"]);
   }
+  report_row(metrics.step);
 
   ordered_json row = {{"step", metrics.step},
                       {"epoch", metrics.epoch},
@@ -278,6 +289,7 @@ void TrainingLog::evaluation(const EvalMetrics& metrics) {
 
 void TrainingLog::scalars(int64_t step, const std::map<std::string, double>& values) {
   for (const auto& [tag, value] : values) scalar(tag, step, value);
+  report_row(step);
 }
 
 std::string TrainingLog::speed_name() const {
@@ -378,6 +390,8 @@ void TrainingLog::end(RunEnd how) {
   }
   if (tensorboard_ && !options_.hparams.values.empty())
     add_session_end(*tensorboard_, how != RunEnd::Failed);
+  report_row(state_.global_step);
+  for (const auto& report : reports_) report->end(how == RunEnd::Failed ? 1 : 0);
   ordered_json row = {{"status", end_word(how)}, {"step", state_.global_step}};
   row["figures"] = figures;
   events_.append(EventKind::End, row);

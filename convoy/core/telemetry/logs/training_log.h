@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The log of the training loop on rank 0. Writes to events.jsonl, TensorBoard, the console and
-// trainer_state.json. Never stops a run: a full disk costs rows and causes one warning. One thread.
+// The log of the training loop on rank 0. Writes to events.jsonl, TensorBoard, reports, the console
+// and trainer_state.json. Never stops a run: a full disk costs rows and causes one warning. One
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,7 @@
 #include "convoy/core/base/log.h"
 #include "convoy/core/telemetry/logs/event_log.h"
 #include "convoy/core/telemetry/logs/hparams.h"
+#include "convoy/core/telemetry/logs/report_sink.h"
 #include "convoy/core/telemetry/logs/tensorboard.h"
 #include "convoy/core/telemetry/logs/trainer_state.h"
 #include "convoy/core/telemetry/progress.h"
@@ -109,7 +111,9 @@ nlohmann::ordered_json failure_fields(const Error& error);
 
 class TrainingLog {
  public:
-  TrainingLog(TrainingLogOptions options, const Log& log);
+  // `reports` receive the values of the TensorBoard points as well.
+  TrainingLog(TrainingLogOptions options, const Log& log,
+              std::vector<std::unique_ptr<ReportSink>> reports = {});
   ~TrainingLog();
 
   void step(const StepMetrics& metrics);
@@ -142,13 +146,18 @@ class TrainingLog {
   void write_step_event(const StepMetrics& metrics, double per_second);
   void write_step_scalars(const StepMetrics& metrics, double mean_loss, double per_second);
   void record_best(const EvalMetrics& metrics);
+  bool has_points() const { return tensorboard_ || !reports_.empty(); }
   void scalar(const std::string& tag, int64_t step, double value);
+  // Hands the values since the last call to the reports.
+  void report_row(int64_t step);
   std::string speed_name() const;
 
   TrainingLogOptions options_;
   Log log_;
   EventLog events_;
   std::unique_ptr<EventWriter> tensorboard_;
+  std::vector<std::unique_ptr<ReportSink>> reports_;
+  std::map<std::string, double> report_row_;  // by tag
   std::unique_ptr<Progress> progress_;
   TrainerState state_;
   std::unique_ptr<Window> window_;

@@ -75,6 +75,50 @@ TEST(TrainingLog, TheShareOfThePeakIsToldWhereThePeakIsKnown) {
   EXPECT_EQ(last_row(folder.path(), "end")["figures"]["train_mfu"], 0.5);
 }
 
+// Keeps what it receives.
+class KeptReport : public ReportSink {
+ public:
+  using Rows = std::vector<std::pair<int64_t, std::map<std::string, double>>>;
+
+  KeptReport(Rows& rows, std::vector<int>& ends) : rows_(rows), ends_(ends) {}
+  void add_row(int64_t step, const std::map<std::string, double>& figures) override {
+    rows_.emplace_back(step, figures);
+  }
+  void end(int exit_code) override { ends_.push_back(exit_code); }
+
+ private:
+  Rows& rows_;
+  std::vector<int>& ends_;
+};
+
+TEST(TrainingLog, ReportsGetTheTagsOfTensorBoardWithoutItsFiles) {
+  const TestFolder folder;
+  TrainingLogOptions options = options_for(folder.path());
+  options.tensorboard_folder.clear();
+  options.logging_steps = 2;
+  KeptReport::Rows rows;
+  std::vector<int> ends;
+  std::vector<std::unique_ptr<ReportSink>> reports;
+  reports.push_back(std::make_unique<KeptReport>(rows, ends));
+  TrainingLog log(options, Log(LogLevel::Quiet), std::move(reports));
+  log.step(step_of(1, 3));
+  log.step(step_of(2, 1));
+  log.evaluation({.step = 2, .loss = 0.5, .rows = 4, .seconds = 2, .others = {{"exact_match", 1}}});
+  log.scalars(2, {{"kernel/time", 0.1}});
+  log.end(RunEnd::Stopped);
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0].first, 2);
+  EXPECT_EQ(rows[0].second.at("train/loss"), 2);  // the mean since the last point
+  EXPECT_EQ(rows[0].second.at("train/learning_rate"), 1e-3);
+  EXPECT_EQ(rows[0].second.at("rank/1/loss"), 1.1);
+  EXPECT_EQ(rows[1].second.at("eval/loss"), 0.5);
+  EXPECT_EQ(rows[1].second.at("eval/exact_match"), 1);
+  EXPECT_EQ(rows[1].second.count("train/loss"), 0u);
+  EXPECT_EQ(rows[2].second, (std::map<std::string, double>{{"kernel/time", 0.1}}));
+  EXPECT_EQ(ends, std::vector<int>{0});
+  EXPECT_FALSE(fs::exists(folder.path() / "tb"));
+}
+
 TEST(TrainerState, IsByteForByteWhatTransformersWrites) {
   const fs::path golden =
       fs::path(std::getenv("CONVOY_SOURCE_DIR")) / "tests/golden/telemetry/trainer_state.json";

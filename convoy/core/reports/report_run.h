@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The facts with which other programs' records of a run begin.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace convoy::reports {
+
+struct ReportRun {
+  std::filesystem::path folder = {};  // the run folder
+  std::string id = {};                // letters and digits; the same in a resumed run
+  std::string name = {};              // shown
+  std::string project = {};           // groups runs
+  // The resolved settings.
+  nlohmann::ordered_json config = nlohmann::ordered_json::object();
+  int64_t resume_step = -1;  // rows of later steps are dropped; -1 = from the beginning
+};
+
+// The id that the run in `folder` has in other programs' records, kept in RUN/report.json. A run
+// that begins anew (`resume_step` < 0) gets a new one. Throws IoError.
+std::string report_id(const std::filesystem::path& folder, int64_t resume_step);
+
+}  // namespace convoy::reports

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The figures of a run as an offline run of wandb, which `wandb sync` uploads: a folder
+// offline-run-TIME-ID with the file run-ID.wandb. A resumed run goes on in its file, without the
+// rows of steps that are done again.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "convoy/core/base/log.h"
+#include "convoy/core/reports/report_run.h"
+#include "convoy/core/reports/wandb_log.h"
+#include "convoy/core/telemetry/logs/report_sink.h"
+
+namespace convoy::reports {
+
+// WANDB_DIR, else the run folder; in it, `wandb`.
+std::filesystem::path wandb_folder(const std::filesystem::path& run_folder);
+
+class WandbReport : public telemetry::ReportSink {
+ public:
+  // Makes the run's folder below `parent`, or goes on in the one that a resumed run has there.
+  // Throws IoError, DataError.
+  WandbReport(const std::filesystem::path& parent, const ReportRun& run, const Log& log);
+
+  void add_row(int64_t step, const std::map<std::string, double>& figures) override;
+  void end(int exit_code) override;
+
+  const std::filesystem::path& folder() const { return folder_; }
+
+ private:
+  void begin(const ReportRun& run);
+  // Appends a record whose member `field` is the message.
+  void add(uint64_t field, std::string_view message);
+  double runtime_seconds() const;
+
+  std::filesystem::path folder_;
+  int64_t num_records_ = 0;
+  int64_t num_rows_ = 0;
+  double begin_seconds_ = 0;  // since 1970: when the run first began
+  std::unique_ptr<WandbLog> log_file_;
+};
+
+}  // namespace convoy::reports
