@@ -250,9 +250,14 @@ class Parts(PushCase):
         self.assertEqual(len([path for path in self.puts() if "/part/" in path]), 6)
 
     def test_a_wrong_number_of_addresses_is_no_answer(self):
-        self.hub.part_bytes = 50_000
+        self.hub.drops_an_address = True
+        _, err = self.push(code=10)
+        self.assertIn("wanted 3 addresses of parts of 100000 bytes, found 2", err)
+        self.assertEqual(self.commits(), [])
+
+    def test_an_empty_file_is_no_large_one(self):
         write_files(self.model, {"model.safetensors": b""})
-        self.push()  # an empty file is no large one
+        self.push()
         self.assertEqual(self.repository().files["model.safetensors"], b"")
         self.assertNotIn("model.safetensors", self.repository().lfs)
 
@@ -372,6 +377,16 @@ class Runs(PushCase):
         self.assertIn("datasets:\n- org/rows\npipeline_tag", self.card())
         self.assertIn("| train | `own.jsonl` |", self.card())
         self.assertNotIn("/home/someone", self.card())
+
+    def test_an_adapter_over_a_local_folder_is_told(self):
+        config = {"base_model_name_or_path": str(self.home / "base")}
+        write_files(self.run_folder, {"adapter/adapter_config.json": json.dumps(config).encode()})
+        _, err = self.push_run()
+        self.assertIn("folder of this machine", err)
+        config["base_model_name_or_path"] = "org/base"
+        write_files(self.run_folder, {"adapter/adapter_config.json": json.dumps(config).encode()})
+        _, err = self.push_run()
+        self.assertNotIn("folder of this machine", err)
 
     def test_a_card_that_is_there_stays(self):
         write_files(self.run_folder, {"adapter/README.md": b"# Mine\n"})

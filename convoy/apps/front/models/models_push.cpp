@@ -120,6 +120,25 @@ hub::PushPlan plan_of(const PushFlags& flags, const Words& words) {
   return plan;
 }
 
+// An adapter that was trained over a folder names that folder as its base, which nobody else has.
+void warn_of_local_base(const hub::PushPlan& plan, const Log& log) {
+  for (const hub::PushFile& file : plan.files) {
+    if (file.path != "adapter_config.json") continue;
+    const std::string text = hub::PushBytes(file).read(0, file.size_bytes);
+    const nlohmann::json config = nlohmann::json::parse(text, nullptr, false);
+    if (!config.is_object()) return;
+    const auto base = config.find("base_model_name_or_path");
+    if (base == config.end() || !base->is_string()) return;
+    std::error_code ignored;
+    const fs::path name = base->get<std::string>();
+    if (name.is_absolute() || fs::is_directory(name, ignored))
+      log.warning(
+          fmt::format("adapter_config.json names the base model by a folder of this machine, "
+                      "{}: write its id at the hub there, and push again",
+                      name.string()));
+  }
+}
+
 int64_t bytes_of(const std::vector<hub::PushFile>& files) {
   int64_t bytes = 0;
   for (const hub::PushFile& file : files) bytes += file.size_bytes;
@@ -190,6 +209,7 @@ int push_model(const Context& context, const PushFlags& flags, const Words& word
   hub::HubSettings settings = hub::read_hub_settings();
   hub::require_push_name({.id = words[1], .revision = flags.revision});
   const hub::PushPlan plan = plan_of(flags, words);
+  warn_of_local_base(plan, context.log());
   if (flags.dry_run) {
     print_plan(context, plan);
     return 0;
