@@ -21,7 +21,7 @@ struct ReportRun {
 };
 
 // The id that the run in `folder` has in other programs' records, kept in RUN/report.json. A run
-// that begins anew (`resume_step` < 0) gets a new one. Throws IoError.
+// that begins at step 1 (`resume_step` < 0) gets a new one. Throws IoError.
 std::string report_id(const std::filesystem::path& folder, int64_t resume_step);
 
 }  // namespace convoy::reports

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tables are those of trackio 0.24 to 0.43 (its sqlite_storage.py, schema version 2). trackio
+// Makes the tables of trackio 0.24 to 0.43 (its sqlite_storage.py, schema version 2). trackio
 // adds its other tables when it opens the file.
 #include "convoy/core/reports/trackio_report.h"
 

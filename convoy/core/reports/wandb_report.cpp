@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The messages are those of wandb_internal.proto (wandb 0.19 to 0.31); field numbers stand beside
+// Writes the messages of wandb_internal.proto (wandb 0.19 to 0.31); field numbers stand beside
 // each use. Rows are numbered by `_step`; `train/global_step` is the axis of all figures, as in the
 // integration of transformers.
 #include "convoy/core/reports/wandb_report.h"
@@ -65,8 +65,8 @@ class MessageReader {
 
   struct Field {
     uint64_t number = 0;
-    uint64_t value = 0;           // of a number
-    std::string_view bytes = {};  // of a message or text
+    uint64_t value = 0;           // a number
+    std::string_view bytes = {};  // a message or a text
   };
 
   std::optional<Field> next() {
