@@ -121,6 +121,10 @@ class Training(unittest.TestCase):
         self.assertEqual(json.loads(alone.stdout)["tasks"], record["after"]["tasks"])
         heads = [line.split() for line in ended.stderr.splitlines()]
         self.assertIn(["task", "metric", "before", "after", "stderr", "rows"], heads)
+        shown = subprocess.run(
+            [CONVOY, "runs", "show", self.run_folder], capture_output=True, text=True
+        )
+        self.assertIn("before      after", shown.stdout, shown.stderr)
         # A finished run measures nothing again; tasks of other settings are measured anew.
         kept = (self.run_folder / "tasks.json").stat().st_mtime_ns
         again = self.train("train.steps=8", "train.save_steps=4", "train.save_strategy=steps")

@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kPythonKey = "eval.harness_python";
 
-fs::path record_path(const telemetry::RunFolder& folder) { return folder.path() / "tasks.json"; }
+constexpr const char* kRecordName = "tasks.json";
 
 // Figures of other settings say nothing of these.
 Json settings_json(const settings::HarnessSettings& wanted) {
@@ -29,14 +29,11 @@ Json settings_json(const settings::HarnessSettings& wanted) {
           {"chat", wanted.chat}};
 }
 
-// Throws DataError for a record that cannot be read.
-Json read_record(const fs::path& path, const Json& settings) {
-  const Json fresh = {{"settings", settings}};
-  if (!fs::exists(path)) return fresh;
-  const Json record = Json::parse(read_file(path), nullptr, false);
-  if (!record.is_object())
-    throw DataError("this is no JSON object", {.file = path.string(), .hint = "remove the file"});
-  return record.value("settings", Json()) == settings ? record : fresh;
+// The record of a run if it was made with these settings, else a new one.
+Json record_with(const fs::path& run, const Json& settings) {
+  Json record = read_run_tasks(run);
+  if (!record.is_null() && record.value("settings", Json()) == settings) return record;
+  return {{"settings", settings}};
 }
 
 // How the model computes while it is measured: as in training.
@@ -97,7 +94,7 @@ RunTasks::RunTasks(const Context& context, const settings::TrainSettings& train,
       on_gpus_(on_gpus),
       record_(train.eval.tasks.names.empty()
                   ? Json()
-                  : read_record(record_path(folder), settings_json(train.eval))) {}
+                  : record_with(folder.path(), settings_json(train.eval))) {}
 
 void RunTasks::measure_before() {
   if (!train_.eval.tasks.names.empty()) measure("before", model_before(train_));
@@ -106,7 +103,7 @@ void RunTasks::measure_before() {
 void RunTasks::measure_after() {
   if (train_.eval.tasks.names.empty()) return;
   measure("after", model_after(train_, folder_));
-  write_to_stderr(harness_comparison(record_.at("before"), record_.at("after")));
+  write_to_stderr(run_tasks_table(record_));
 }
 
 void RunTasks::measure(const char* when, MeasuredModel model) {
@@ -116,7 +113,22 @@ void RunTasks::measure(const char* when, MeasuredModel model) {
       fmt::format("measuring {} {} the training", fmt::join(train_.eval.tasks.names, ", "), when));
   record_[when] = measure_tasks(context_, train_.eval, find_harness(train_.eval, kPythonKey), model,
                                 folder_.path() / "tasks" / when);
-  write_file_atomic(record_path(folder_), record_.dump(2) + "\n");
+  write_file_atomic(folder_.path() / kRecordName, record_.dump(2) + "\n");
+}
+
+Json read_run_tasks(const fs::path& run) {
+  const fs::path path = run / kRecordName;
+  if (!fs::exists(path)) return nullptr;
+  const Json record = Json::parse(read_file(path), nullptr, false);
+  if (!record.is_object())
+    throw DataError("this is no JSON object", {.file = path.string(), .hint = "remove the file"});
+  return record;
+}
+
+std::string run_tasks_table(const Json& record) {
+  if (!record.contains("before")) return {};
+  if (!record.contains("after")) return harness_table(record.at("before"));
+  return harness_comparison(record.at("before"), record.at("after"));
 }
 
 void require_harness(const settings::TrainSettings& train) {

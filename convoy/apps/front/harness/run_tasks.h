@@ -38,6 +38,11 @@ class RunTasks {
   nlohmann::ordered_json record_;
 };
 
+// The record of a run; null without one. Throws DataError for a file that cannot be read.
+nlohmann::ordered_json read_run_tasks(const std::filesystem::path& run);
+// The figures of a record as a table for people: before and after, or before alone.
+std::string run_tasks_table(const nlohmann::ordered_json& record);
+
 // Throws ConfigError when tasks are wanted and the machine has no harness.
 void require_harness(const settings::TrainSettings& train);
 

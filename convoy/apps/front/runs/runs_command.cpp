@@ -14,6 +14,7 @@
 #include <optional>
 #include <thread>
 
+#include "convoy/apps/front/harness/run_tasks.h"
 #include "convoy/apps/front/rejection/rejection_rounds.h"
 #include "convoy/apps/front/runs/runs_actions.h"
 #include "convoy/core/base/error.h"
@@ -186,6 +187,8 @@ int show(const Context& context, const RunsFolderFlags& flags, const Words& word
     json record = record_of(run);
     record["identity"] = identity;
     record["metrics"] = metrics;
+    if (const ordered_json tasks = read_run_tasks(run.path); !tasks.is_null())
+      record["tasks"] = tasks;
     fmt::print("{}\n", record.dump(2, ' ', false, json::error_handler_t::replace));
     return 0;
   }
@@ -226,6 +229,8 @@ int show(const Context& context, const RunsFolderFlags& flags, const Words& word
       for (const std::string& text : process::report_lines(value)) fmt::print("{}\n", text);
     }
   }
+  if (const std::string table = run_tasks_table(read_run_tasks(run.path)); !table.empty())
+    fmt::print("\n{}", table);
   print_rollouts(run.path, context.log());
   return 0;
 }
