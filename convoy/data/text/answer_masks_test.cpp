@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The tokens that a schema allows, place by place, beside those of another engine (xgrammar;
+// The tokens that a schema allows, place by place, beside the tokens of another engine (xgrammar;
 // tests/golden/json_schema/make_masks.py).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ Ids allowed_at(GrammarPlace& place, int64_t num_ids, int32_t end) {
 }
 
 // Deliberate differences, each of them a way to write the same JSON: xgrammar escapes any letter
-// (`\/`, `\u0041`), ours only those that need it; ours has -0, and does not write the byte 127.
+// (`\/`, `\u0041`), ours only letters that need it; ours has -0, and does not write the byte 127.
 bool is_known(const std::string& text, const std::string& piece, bool is_ours) {
   if (is_ours) return text.ends_with('-') && piece.starts_with('0');
   return piece.find('\x7f') != std::string::npos || piece.find("\\/") != std::string::npos ||
