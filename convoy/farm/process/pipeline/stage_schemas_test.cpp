@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "files/temporary_folder.h"
