@@ -5,9 +5,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "convoy/core/http/http_server.h"
+#include "convoy/core/io/answer_journal.h"
 #include "convoy/core/telemetry/logs/event_log.h"
 #include "files/run_script.h"
 #include "resume/rollout_runs.h"
@@ -164,6 +167,90 @@ int64_t num_saved_values(const fs::path& run) {
     values += std::count(lines.begin(), lines.end(), '\n') - 1;  // the first line is the key
   }
   return values;
+}
+
+// A file of texts that lost a line, or has numbers of other texts, has one way out.
+TEST(PolicyRunsGoOn, FromADamagedFileOnceItIsRemoved) {
+  const TrainFixture fixture;
+  const Settings settings =
+      policy_settings(fixture, {"train.eval_strategy=no", "train.final_eval=false",
+                                "train.save_steps=4", "train.async_save=false"});
+  ASSERT_EQ(fixture.run("unbroken", settings).status, 0);
+  TrainProcess process = fixture.start("killed", settings);
+  ASSERT_TRUE(process.wait_until([&] { return fixture.has_event("killed", "step", 7); }));
+  process.kill_everything();
+  const fs::path file = fixture.run_folder("killed") / "rollouts/step-6.jsonl";
+  const std::string good = read_file(file);
+  const size_t begin = good.find('\n') + 1;
+  const auto refused = [&](const std::string& first, const std::string& said) {
+    write_file_atomic(file, first + good.substr(begin));
+    const Ended ended = fixture.run("killed", settings);
+    EXPECT_EQ(ended.status, 10) << ended.errors;
+    for (const std::string& part :
+         {said, file.string(), std::string("remove the file: its texts are drawn again")})
+      EXPECT_NE(ended.errors.find(part), std::string::npos) << part << " in " << ended.errors;
+  };
+  const auto refused_with = [&](const char* key, const nlohmann::json& value,
+                                const std::string& said) {
+    auto row = nlohmann::json::parse(good.substr(0, begin));
+    row[key] = value;
+    refused(row.dump() + "\n", said);
+  };
+  refused("", "found none of problem ");
+  refused_with("prompt_tokens", 1000000, "with a prompt of 1000000");
+  refused_with("prompt_tokens", 3, "log-probabilities of a text of ");
+  std::vector<int32_t> tokens = nlohmann::json::parse(good.substr(0, begin))["tokens"];
+  ++tokens[0];
+  refused_with("tokens", tokens, "a prompt that is not problem ");
+  refused_with("problem", 1000, "problem 1000 of 16");
+  refused_with("logprobs", {-0.5}, "1 log-probabilities of a text of ");
+  fs::remove(file);
+  const Ended resumed = fixture.run("killed", settings);
+  ASSERT_EQ(resumed.status, 0) << resumed.errors;
+  expect_same_rollouts(fixture, "unbroken", "killed");
+}
+
+// A server may compare the texts of a problem, so it never gets some of them without the others.
+TEST(PolicyRunsGoOn, AskingAServerForWholeProblems) {
+  const TrainFixture fixture;
+  std::atomic<bool> is_well = false;
+  std::atomic<int64_t> asked = 0;
+  http::Server server("127.0.0.1", 0, {}, [&](std::unique_ptr<http::Exchange> exchange) {
+    std::vector<double> numbers(nlohmann::json::parse(exchange->body()).size(), 0.5);
+    if (is_well) asked += std::ssize(numbers);
+    if (!is_well) numbers.at(1) = 1e200;
+    exchange->respond(200, {}, nlohmann::json(numbers).dump());
+  });
+  const nlohmann::json rewards = {
+      {{"kind", "http"}, {"url", fmt::format("http://127.0.0.1:{}/score", server.port())}}};
+  const Settings settings =
+      policy_settings(fixture, {"reward=" + rewards.dump(), "train.steps=1",
+                                "train.eval_strategy=no", "train.final_eval=false"});
+  const Ended failed = fixture.run("run", settings);
+  EXPECT_EQ(failed.status, 10) << failed.errors;
+  EXPECT_NE(failed.errors.find("1e+200 times the weight 1 is too large"), std::string::npos)
+      << failed.errors;
+  EXPECT_EQ(num_saved_values(fixture.run_folder("run")), 0) << "of an answer with a bad number";
+  // As a kill between two numbers of an answer leaves it.
+  for (const auto& entry : fs::directory_iterator(fixture.run_folder("run") / "rollouts")) {
+    const std::string name = entry.path().filename().string();
+    if (name.find(".texts.") == std::string::npos) continue;
+    const std::string key = name.substr(7, name.find(".texts.") - 7);  // behind "step-1-"
+    const auto journal = [&](const std::string& kind) {
+      return io::AnswerJournal(
+          (entry.path().parent_path() / fmt::format("step-1-{}.{}", key, kind)).string(), key, 0,
+          Log(LogLevel::Quiet));
+    };
+    io::AnswerJournal texts = journal("texts");
+    ASSERT_FALSE(texts.kept().empty());
+    journal("rewards").add({texts.kept().begin()->first.first, 0}, "1000.0");
+  }
+  ASSERT_EQ(num_saved_values(fixture.run_folder("run")), 1);
+  is_well = true;
+  const Ended resumed = fixture.run("run", settings);
+  ASSERT_EQ(resumed.status, 0) << resumed.errors;
+  EXPECT_EQ(asked, kTextsOfStep);
+  EXPECT_EQ(rollouts_of(fixture, "run").at("step-1.jsonl").find("1000.0"), std::string::npos);
 }
 
 TEST(PolicyRunsGoOn, WithoutAskingForATextThatHasItsNumber) {

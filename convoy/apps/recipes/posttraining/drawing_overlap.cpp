@@ -2,12 +2,12 @@
 #include "convoy/apps/recipes/posttraining/drawing_overlap.h"
 
 #include <algorithm>
-#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <thread>
 
+#include "convoy/core/base/error.h"
 #include "convoy/core/base/quiet_thread.h"
 
 namespace convoy::recipes {
@@ -15,8 +15,8 @@ namespace convoy::recipes {
 // One part with its thread.
 class DrawingOverlap::Asker {
  public:
-  Asker(const Part& part, int64_t samples, Ask ask)
-      : part_(part), samples_(samples), ask_(std::move(ask)) {
+  Asker(const Part& part, int64_t samples, Ask ask, std::atomic<bool>& one_has_failed)
+      : part_(part), samples_(samples), ask_(std::move(ask)), one_has_failed_(one_has_failed) {
     thread_ = quiet_thread([this] { run(); });
   }
 
@@ -39,7 +39,8 @@ class DrawingOverlap::Asker {
     changed_.notify_one();
   }
 
-  // No text comes any more. The exception that ended it; null: it was asked about all.
+  // No text comes any more. The exception that ended it; null: it was asked about all, or left
+  // because another one failed.
   std::exception_ptr join() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -54,9 +55,12 @@ class DrawingOverlap::Asker {
   void run() {
     try {
       for (std::vector<Place> places = take(); !places.empty(); places = take())
-        ask_(part_.number, places, [this] { return is_abandoned_.load(); });
+        ask_(part_.number, places, [this] { return is_left(); });
+    } catch (const StopRequest&) {
+      if (!is_left()) failure_ = std::current_exception();
     } catch (...) {
       failure_ = std::current_exception();
+      one_has_failed_ = true;
     }
   }
 
@@ -64,13 +68,16 @@ class DrawingOverlap::Asker {
   std::vector<Place> take() {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [this] { return !ready_.empty() || is_last_; });
-    if (is_abandoned_) return {};
+    if (is_left()) return {};
     return std::exchange(ready_, {});
   }
+
+  bool is_left() const { return is_abandoned_ || one_has_failed_; }
 
   const Part part_;
   const int64_t samples_;
   const Ask ask_;
+  std::atomic<bool>& one_has_failed_;  // of all askers
   std::atomic<bool> is_abandoned_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -82,13 +89,18 @@ class DrawingOverlap::Asker {
 };
 
 DrawingOverlap::DrawingOverlap(const std::vector<Part>& parts, int64_t samples, Ask ask) {
-  for (const Part& part : parts) askers_.push_back(std::make_unique<Asker>(part, samples, ask));
+  for (const Part& part : parts)
+    askers_.push_back(std::make_unique<Asker>(part, samples, ask, one_has_failed_));
 }
 
 DrawingOverlap::~DrawingOverlap() = default;
 
 void DrawingOverlap::add(const Place& place) {
   for (const auto& asker : askers_) asker->add(place);
+}
+
+void DrawingOverlap::throw_a_failure() {
+  if (one_has_failed_) finish();
 }
 
 void DrawingOverlap::finish() {

@@ -5,6 +5,7 @@
 // left when the last text ends.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -38,12 +39,16 @@ class DrawingOverlap {
 
   // The text at this place has ended. Does not block.
   void add(const Place& place);
-  // Blocks until every part was asked about all texts that were added. Throws what the first part
-  // that failed threw, in their order. Call once, after all texts.
+  // Where a part has failed, as finish() after one; else nothing.
+  void throw_a_failure();
+  // Blocks until every part was asked about all texts that were added. A part that fails ends the
+  // others, by their `stop_requested`. Throws what the part that failed threw; of several the first
+  // in their order. No text is added after it.
   void finish();
 
  private:
   class Asker;
+  std::atomic<bool> one_has_failed_ = false;
   std::vector<std::unique_ptr<Asker>> askers_;
 };
 

@@ -94,17 +94,38 @@ TEST(DrawingOverlap, AProblemsTextsStayTogetherForARewardThatMayCompareThem) {
   }
 }
 
-TEST(DrawingOverlap, TheFirstPartThatFailedIsThrownAfterAllHaveEnded) {
-  std::atomic<int> good = 0;
-  DrawingOverlap overlap({{.number = 0}, {.number = 1}, {.number = 2}}, 1,
-                         [&](size_t number, const Places& places, const auto&) {
-                           if (number == 2) throw ConfigError("of the last", {.hint = "none"});
-                           if (number == 1) throw DataError("of the second", {.hint = "none"});
-                           good += static_cast<int>(places.size());
+TEST(DrawingOverlap, APartThatFailsEndsTheOthersAndTheDrawing) {
+  DrawingOverlap overlap(
+      {{.number = 0}, {.number = 1}, {.number = 2}}, 1,
+      [&](size_t number, const Places&, const std::function<bool()>& stop_requested) {
+        if (number == 1) throw DataError("of the second", {.hint = "none"});
+        while (!stop_requested()) std::this_thread::yield();
+        throw StopRequest("stopped");
+      });
+  overlap.throw_a_failure();
+  overlap.add({1, 0});
+  const auto draw = [&] {
+    while (true) overlap.throw_a_failure();
+  };
+  EXPECT_THROW(draw(), DataError);
+}
+
+TEST(DrawingOverlap, OfPartsThatFailTheFirstInTheirOrderIsThrown) {
+  std::promise<void> begun;
+  std::promise<void> failed;
+  DrawingOverlap overlap({{.number = 0}, {.number = 1}}, 1,
+                         [&](size_t number, const Places&, const auto&) {
+                           if (number == 1) {
+                             begun.get_future().wait();
+                             failed.set_value();
+                             throw ConfigError("of the last", {.hint = "none"});
+                           }
+                           begun.set_value();
+                           failed.get_future().wait();
+                           throw DataError("of the first", {.hint = "none"});
                          });
-  for (int64_t problem = 0; problem < 20; ++problem) overlap.add({problem, 0});
+  overlap.add({1, 0});
   EXPECT_THROW(overlap.finish(), DataError);
-  EXPECT_EQ(good, 20);
 }
 
 TEST(DrawingOverlap, IsLeftWithoutWaitingForNumbers) {

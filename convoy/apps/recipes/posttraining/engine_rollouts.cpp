@@ -73,6 +73,28 @@ std::vector<EngineRollouts::Place> EngineRollouts::places_of(
   return places;
 }
 
+std::string EngineRollouts::fault_of(const train::Rollout& rollout) const {
+  const std::vector<RolloutProblem>& problems = parts_.problems.train;
+  if (rollout.problem < 0 || rollout.problem >= std::ssize(problems))
+    return fmt::format("problem {} of {}", rollout.problem, problems.size());
+  const std::vector<int32_t>& prompt = problems[static_cast<size_t>(rollout.problem)].prompt.ids;
+  if (rollout.prompt_tokens != std::ssize(prompt) ||
+      !std::equal(prompt.begin(), prompt.end(), rollout.ids.begin()))
+    return fmt::format("a prompt that is not problem {}'s", rollout.problem);
+  const int64_t vocab = parts_.base.model->vocab_size();
+  const auto is_token = [&](int32_t id) { return id >= 0 && id < vocab; };
+  if (!std::all_of(rollout.ids.begin(), rollout.ids.end(), is_token) ||
+      !std::all_of(rollout.teacher.ids.begin(), rollout.teacher.ids.end(), is_token))
+    return fmt::format("a token that is none of the {} of the model", vocab);
+  const int64_t tokens = rollout.text_tokens();
+  if (reference_ && std::ssize(rollout.reference) != tokens)
+    return "a text without log-probabilities under the reference";
+  if (teacher_ && std::ssize(rollout.teacher.ids) != tokens * parts_.settings.distill.top_k)
+    return fmt::format("{} tokens of the teacher, not {} for each of {}",
+                       rollout.teacher.ids.size(), parts_.settings.distill.top_k, tokens);
+  return "";
+}
+
 std::vector<train::Rollout> EngineRollouts::rollouts_at(const std::vector<Place>& places,
                                                         std::map<Place, RecordedRollout> found) {
   std::vector<train::Rollout> rollouts;
@@ -94,7 +116,9 @@ std::vector<train::Rollout> EngineRollouts::draw(const train::RolloutTurn& turn,
   const int64_t number = turn.first_step + 1;
   key_ = turn.begins ? weights_key() : "";
   is_recorded_ = false;
-  if (auto found = ledger_.finished(number, key_)) {
+  if (auto found = ledger_.finished(number, key_, places, [this](const train::Rollout& rollout) {
+        return fault_of(rollout);
+      })) {
     is_recorded_ = true;
     return rollouts_at(places, std::move(*found));
   }
@@ -104,6 +128,9 @@ std::vector<train::Rollout> EngineRollouts::draw(const train::RolloutTurn& turn,
         {.file = ledger_.file_of(number).string(),
          .hint = "give the file back, or start from a checkpoint at which new ones are drawn"});
   ledger_.open(number, key_);
+  for (size_t part = 0; part < rewards_.size(); ++part)
+    if (rewards_.takes_lists(part))
+      ledger_.forget_torn_rewards(part, parts_.settings.rollout.samples);
   DrawingOverlap overlap(parts_elsewhere(), parts_.settings.rollout.samples,
                          [this](size_t part, const std::vector<Place>& ended,
                                 const std::function<bool()>& is_abandoned) {
@@ -113,7 +140,7 @@ std::vector<train::Rollout> EngineRollouts::draw(const train::RolloutTurn& turn,
                            else
                              ask_teacher(ended, must_stop);
                          });
-  draw_texts(turn, places, [&](const Place& place) { overlap.add(place); });
+  draw_texts(turn, places, overlap);
   ask_others(places, overlap);
   std::map<Place, RecordedRollout> all = ledger_.texts();
   for (const Place& place : places) {
@@ -168,9 +195,9 @@ bool EngineRollouts::generate(std::vector<generate::Request> requests,
              take) != GenerationEnd::Stopped;
 }
 
-// Draws the texts that the ledger does not have.
+// Draws the texts that the ledger does not have. A failure of a part of `overlap` ends the drawing.
 void EngineRollouts::draw_texts(const train::RolloutTurn& turn, const std::vector<Place>& places,
-                                const std::function<void(const Place&)>& ended_at) {
+                                DrawingOverlap& overlap) {
   const uint64_t seed = device::draw_key({.seed = parts_.settings.seed,
                                           .epoch = turn.position.epoch,
                                           .step = turn.position.step,
@@ -180,7 +207,7 @@ void EngineRollouts::draw_texts(const train::RolloutTurn& turn, const std::vecto
   std::vector<generate::Request> requests;
   for (size_t at = 0; at < places.size(); ++at) {
     if (kept.contains(places[at])) {
-      ended_at(places[at]);
+      overlap.add(places[at]);
       continue;
     }
     const auto& [problem, sample] = places[at];
@@ -193,7 +220,11 @@ void EngineRollouts::draw_texts(const train::RolloutTurn& turn, const std::vecto
     requests.push_back(std::move(request));
   }
   const bool complete = generate(
-      std::move(requests), [this] { return stop_wanted(); },
+      std::move(requests),
+      [&] {
+        overlap.throw_a_failure();
+        return stop_wanted();
+      },
       [&](const generate::Completion& ended) {
         const Place& place = places[static_cast<size_t>(ended.number)];
         {
@@ -203,7 +234,7 @@ void EngineRollouts::draw_texts(const train::RolloutTurn& turn, const std::vecto
                                      {.problem = place.first, .sample = place.second}, ended),
                .text = ended.text});
         }
-        ended_at(place);
+        overlap.add(place);
       });
   if (!complete) throw StopRequest("stopped while texts were drawn; those that ended are kept");
 }

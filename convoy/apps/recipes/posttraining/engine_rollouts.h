@@ -63,9 +63,11 @@ class EngineRollouts final : public train::RolloutSource {
   std::vector<train::Rollout> rollouts_at(const std::vector<Place>& places,
                                           std::map<Place, RecordedRollout> found);
   std::vector<Place> places_of(const std::vector<int64_t>& problems) const;
-  // `ended`: called with the place of each text that ends.
+  // Says what makes a recorded rollout none of this run; empty: nothing.
+  std::string fault_of(const train::Rollout& rollout) const;
+  // `overlap`: gets the place of each text that ends.
   void draw_texts(const train::RolloutTurn& turn, const std::vector<Place>& places,
-                  const std::function<void(const Place&)>& ended);
+                  DrawingOverlap& overlap);
   void ask_reward(size_t part, const std::vector<Place>& places,
                   const std::function<bool()>& stop_requested);
   // The rewards that are elsewhere, by their places among the rewards, then the teacher that a

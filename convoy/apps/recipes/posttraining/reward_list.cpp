@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "convoy/core/base/error.h"
 
@@ -93,10 +94,15 @@ bool RewardList::is_elsewhere(size_t part) const {
 void RewardList::ask(size_t part, const std::vector<rewards::JudgedText>& texts,
                      const std::function<bool()>& stop_requested, const rewards::TakeValue& take) {
   if (texts.empty()) return;
+  std::vector<std::pair<size_t, double>> list;
   rewards_[part]->ask(texts, stop_requested, [&](size_t text, double value) {
     require_usable(settings_[part], texts[text], value);
-    take(text, value);
+    if (takes_lists(part))
+      list.emplace_back(text, value);
+    else
+      take(text, value);
   });
+  for (const auto& [text, value] : list) take(text, value);
 }
 
 std::vector<std::vector<double>> RewardList::values(const std::vector<rewards::JudgedText>& texts,

@@ -47,7 +47,7 @@ class RewardList {
 
   // Asks one reward. Blocks. Different rewards may be asked on different threads. As
   // rewards::Reward::ask(); without texts nothing is asked. Throws DataError also for a number that
-  // is too large for a mean.
+  // is too large for a mean; numbers of a list are taken after all of them were looked at.
   void ask(size_t part, const std::vector<rewards::JudgedText>& texts,
            const std::function<bool()>& stop_requested, const rewards::TakeValue& take);
   // All rewards of each text. Blocks.

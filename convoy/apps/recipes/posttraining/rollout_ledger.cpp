@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/apps/recipes/posttraining/rollout_ledger.h"
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -70,6 +72,44 @@ RecordedRollout rollout_of(const Json& row) {
   return recorded;
 }
 
+// Throws nlohmann::json::exception for a value that is no such row.
+RecordedRollout finished_row(const Json& row, const std::vector<std::string>& reward_names) {
+  RecordedRollout recorded = rollout_of(row);
+  train::Rollout& rollout = recorded.rollout;
+  if (!reward_names.empty()) rollout.reward = row.at("reward").get<double>();
+  for (const std::string& name : reward_names)
+    rollout.rewards.push_back(row.at("rewards").at(name).get<double>());
+  if (row.contains("reference_logprobs"))
+    rollout.reference = floats_of(row.at("reference_logprobs"));
+  if (row.contains("teacher")) rollout.teacher = teacher_of(row.at("teacher"));
+  return recorded;
+}
+
+bool are_finite(const std::vector<float>& values) {
+  return std::all_of(values.begin(), values.end(),
+                     [](float value) { return std::isfinite(value); });
+}
+
+// Says which of the row's lists do not fit together; empty: all do.
+std::string fault_of_lists(const train::Rollout& rollout) {
+  if (rollout.prompt_tokens < 1 || rollout.text_tokens() < 0)
+    return fmt::format("{} tokens with a prompt of {}", rollout.ids.size(), rollout.prompt_tokens);
+  const auto tokens = static_cast<size_t>(rollout.text_tokens());
+  if (rollout.drawn.size() != tokens)
+    return fmt::format("{} log-probabilities of a text of {} tokens", rollout.drawn.size(), tokens);
+  if (!rollout.reference.empty() && rollout.reference.size() != tokens)
+    return fmt::format("{} log-probabilities under the reference of a text of {} tokens",
+                       rollout.reference.size(), tokens);
+  const train::TeacherTokens& teacher = rollout.teacher;
+  if (tokens > 0 && !teacher.ids.empty() &&
+      (teacher.ids.size() % tokens != 0 || teacher.logprobs.size() != teacher.ids.size() + tokens))
+    return fmt::format("{} tokens of the teacher with {} log-probabilities for a text of {} tokens",
+                       teacher.ids.size(), teacher.logprobs.size(), tokens);
+  if (!are_finite(rollout.drawn) || !are_finite(rollout.reference) || !are_finite(teacher.logprobs))
+    return "a log-probability that is not finite";
+  return "";
+}
+
 }  // namespace
 
 RolloutLedger::RolloutLedger(fs::path folder, std::vector<std::string> reward_names,
@@ -87,7 +127,8 @@ fs::path RolloutLedger::unfinished(int64_t step, const std::string& key,
 }
 
 std::optional<std::map<RolloutLedger::Place, RecordedRollout>> RolloutLedger::finished(
-    int64_t step, const std::string& key) {
+    int64_t step, const std::string& key, const std::vector<Place>& wanted,
+    const FaultOf& fault_of) {
   const fs::path file = file_of(step);
   std::string text;
   if (group_.rank() == 0 && fs::exists(file)) text = read_file(file);
@@ -95,25 +136,39 @@ std::optional<std::map<RolloutLedger::Place, RecordedRollout>> RolloutLedger::fi
   text = group_.all_gather_bytes(text)[0];
   std::map<Place, RecordedRollout> found;
   std::istringstream lines(text);
-  try {
-    for (std::string line; std::getline(lines, line);) {
+  int64_t number = 0;
+  const auto refuse = [&](const std::string& why, int64_t line) {
+    throw DataError("wanted the texts of a step, found " + why,
+                    {.file = file.string(),
+                     .line = line,
+                     .hint = key.empty() ? "take the file from a copy of the run folder, or start "
+                                           "from a checkpoint at which new texts are drawn"
+                                         : "remove the file: its texts are drawn again by the same "
+                                           "weights"});
+  };
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    RecordedRollout recorded;
+    try {
       const Json row = io::parse_json(line, file.string());
       if (!key.empty() && row.at("weights").get<std::string>() != key) return std::nullopt;
-      RecordedRollout recorded = rollout_of(row);
-      train::Rollout& rollout = recorded.rollout;
-      if (!reward_names_.empty()) rollout.reward = row.at("reward").get<double>();
-      for (const std::string& name : reward_names_)
-        rollout.rewards.push_back(row.at("rewards").at(name).get<double>());
-      if (row.contains("reference_logprobs"))
-        rollout.reference = floats_of(row["reference_logprobs"]);
-      if (row.contains("teacher")) rollout.teacher = teacher_of(row["teacher"]);
-      found.emplace(Place{rollout.problem, rollout.sample}, std::move(recorded));
+      recorded = finished_row(row, reward_names_);
+    } catch (const nlohmann::json::exception& error) {
+      refuse(fmt::format("a row that is none: {}", error.what()), number);
+    } catch (const DataError& error) {
+      refuse(fmt::format("a row that is none: {}", error.what()), number);
     }
-  } catch (const nlohmann::json::exception& error) {
-    throw DataError(fmt::format("this is no file of rollouts: {}", error.what()),
-                    {.file = file.string(), .hint = "remove it: its texts are drawn again"});
+    const train::Rollout& rollout = recorded.rollout;
+    std::string fault = fault_of_lists(rollout);
+    if (fault.empty()) fault = fault_of(rollout);
+    if (!fault.empty()) refuse(fault, number);
+    const Place place{rollout.problem, rollout.sample};
+    if (!found.emplace(place, std::move(recorded)).second) refuse("a text twice", number);
   }
   if (found.empty()) return std::nullopt;
+  for (const Place& place : wanted)
+    if (!found.contains(place))
+      refuse(fmt::format("none of problem {}, sample {}", place.first, place.second), 0);
   return found;
 }
 
@@ -173,12 +228,29 @@ void RolloutLedger::add_teacher(const Place& place, train::TeacherTokens tokens)
   teacher_.emplace(place, std::move(tokens));
 }
 
-void RolloutLedger::forget_rewards(size_t part) {
-  std::erase_if(rewards_, [&](const auto& kept) {
-    return kept.first.second % std::ssize(reward_names_) == static_cast<int64_t>(part);
-  });
+bool RolloutLedger::is_of_part(const Place& place_of_reward, size_t part) const {
+  return place_of_reward.second % std::ssize(reward_names_) == static_cast<int64_t>(part);
+}
+
+void RolloutLedger::write_rewards_again() {
   reward_journal_->forget_own();
   for (const auto& [place, value] : rewards_) reward_journal_->add(place, io::line_of(Json(value)));
+}
+
+void RolloutLedger::forget_rewards(size_t part) {
+  std::erase_if(rewards_, [&](const auto& kept) { return is_of_part(kept.first, part); });
+  write_rewards_again();
+}
+
+void RolloutLedger::forget_torn_rewards(size_t part, int64_t samples) {
+  std::map<int64_t, int64_t> num_saved;  // by problem
+  for (const auto& [place, value] : rewards_)
+    if (is_of_part(place, part)) ++num_saved[place.first];
+  group_.wait_for_all();  // every rank has read the files of all before one writes its own again
+  const size_t forgotten = std::erase_if(rewards_, [&](const auto& kept) {
+    return is_of_part(kept.first, part) && num_saved[kept.first.first] < samples;
+  });
+  if (forgotten > 0) write_rewards_again();
 }
 
 void RolloutLedger::finish(int64_t step, const std::string& key,

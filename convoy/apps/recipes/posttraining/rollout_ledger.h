@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -42,10 +43,17 @@ class RolloutLedger {
   RolloutLedger(std::filesystem::path folder, std::vector<std::string> reward_names,
                 comm::Group& group);
 
+  // Says what makes a row of a file none of this run; empty: nothing.
+  using FaultOf = std::function<std::string(const train::Rollout& rollout)>;
+
   // Collective. The rollouts of a finished step file on every rank; none where there is none, or
-  // where it holds rollouts of another `key`. An empty key takes any. Throws DataError for a
-  // damaged file.
-  std::optional<std::map<Place, RecordedRollout>> finished(int64_t step, const std::string& key);
+  // where it holds rollouts of another `key`. An empty key takes any: the optimizer has stepped on
+  // these rollouts, so they cannot be drawn again. `wanted`: this rank's. Throws DataError with
+  // file and line for a damaged file: a row that is none, whose lists disagree or that `fault_of`
+  // refuses, and one that is missing.
+  std::optional<std::map<Place, RecordedRollout>> finished(int64_t step, const std::string& key,
+                                                           const std::vector<Place>& wanted,
+                                                           const FaultOf& fault_of);
 
   // Opens the unfinished files of a step, with what an earlier life of the run saved in them.
   void open(int64_t step, const std::string& key);
@@ -59,6 +67,9 @@ class RolloutLedger {
   void add_teacher(const Place& place, train::TeacherTokens tokens);
   // Forgets the values of a reward that this rank added, in earlier lives of the run too.
   void forget_rewards(size_t part);
+  // Collective; call it after open(). Forgets the values of a reward that compares the `samples`
+  // texts of a problem, where a kill left some of a problem's without the others.
+  void forget_torn_rewards(size_t part, int64_t samples);
 
   // Collective. Writes the step's file from the rollouts of all ranks, in the order of their
   // places, and removes the unfinished files.
@@ -69,6 +80,8 @@ class RolloutLedger {
 
  private:
   Place place_of_reward(const Place& place, size_t part) const;
+  bool is_of_part(const Place& place_of_reward, size_t part) const;
+  void write_rewards_again();
   std::filesystem::path unfinished(int64_t step, const std::string& key,
                                    const std::string& kind) const;
 

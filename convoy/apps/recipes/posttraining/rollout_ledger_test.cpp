@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
@@ -25,6 +26,8 @@ RecordedRollout drawn_rollout(int64_t problem, int64_t sample) {
                       .is_truncated = sample == 1};
   return recorded;
 }
+
+std::string no_fault(const train::Rollout&) { return ""; }
 
 class Ledger : public ::testing::Test {
  protected:
@@ -48,7 +51,7 @@ TEST_F(Ledger, KeepsTextsAndRewardsOfAStepThatWasKilled) {
     killed.add_reward({4, 1}, 0, 0.5);
   }
   RolloutLedger later = ledger();
-  EXPECT_FALSE(later.finished(7, "abc"));
+  EXPECT_FALSE(later.finished(7, "abc", {{4, 0}}, no_fault));
   later.open(7, "abc");
   ASSERT_EQ(later.texts().size(), 2u);
   const train::Rollout& rollout = later.texts().at({4, 1}).rollout;
@@ -86,6 +89,33 @@ TEST_F(Ledger, ForgetsTheValuesOfAReward) {
   EXPECT_EQ(later.reward({4, 1}, 1), 0.5) << "asked again";
 }
 
+// A reward that compares the texts of a problem is asked about all of them or none.
+TEST_F(Ledger, ForgetsTheValuesOfAProblemWhoseOthersAKillTook) {
+  for (int life = 0; life < 2; ++life) {
+    RolloutLedger own = ledger();
+    own.open(7, "abc");
+    if (life == 0) {
+      for (const int64_t sample : {0, 1}) own.add_reward({4, sample}, 1, 0.25);
+      own.add_reward({4, 0}, 0, 1);
+      own.add_reward({5, 0}, 0, 1);
+      own.add_reward({5, 0}, 1, 0.5);
+      continue;
+    }
+    own.forget_torn_rewards(1, 2);
+    EXPECT_FALSE(own.reward({5, 0}, 1)) << "the number of {5, 1} is missing";
+    own.add_reward({5, 0}, 1, 0.75);
+    own.add_reward({5, 1}, 1, 0.5);
+  }
+  RolloutLedger later = ledger();
+  later.open(7, "abc");
+  later.forget_torn_rewards(1, 2);
+  EXPECT_EQ(later.reward({4, 0}, 0), 1);
+  EXPECT_EQ(later.reward({5, 0}, 0), 1) << "of another reward";
+  EXPECT_EQ(later.reward({4, 1}, 1), 0.25) << "of a whole problem";
+  EXPECT_EQ(later.reward({5, 0}, 1), 0.75) << "asked again";
+  EXPECT_EQ(later.reward({5, 1}, 1), 0.5);
+}
+
 TEST_F(Ledger, WritesAFinishedStepInTheOrderOfItsPlaces) {
   RolloutLedger own = ledger();
   own.open(2, "abc");
@@ -113,9 +143,9 @@ TEST_F(Ledger, WritesAFinishedStepInTheOrderOfItsPlaces) {
   EXPECT_EQ(row["rewards"], nlohmann::json({{"answer", 1.0}, {"length", 0.25}}));
 
   RolloutLedger later = ledger();
-  EXPECT_FALSE(later.finished(2, "def")) << "texts of other weights";
-  EXPECT_TRUE(later.finished(2, "")) << "a step that goes on with them takes any";
-  const auto found = later.finished(2, "abc");
+  EXPECT_FALSE(later.finished(2, "def", {{9, 0}}, no_fault)) << "texts of other weights";
+  EXPECT_TRUE(later.finished(2, "", {}, no_fault)) << "a step that goes on with them takes any";
+  const auto found = later.finished(2, "abc", {{1, 0}, {9, 0}}, no_fault);
   ASSERT_TRUE(found);
   ASSERT_EQ(found->size(), 3u);
   const train::Rollout& rollout = found->at({9, 0}).rollout;
@@ -123,7 +153,7 @@ TEST_F(Ledger, WritesAFinishedStepInTheOrderOfItsPlaces) {
   EXPECT_EQ(rollout.rewards, (std::vector<double>{1, 0.25}));
   EXPECT_EQ(rollout.reference, (std::vector<float>{-0.2F, -0.3F}));
   EXPECT_EQ(rollout.drawn, drawn_rollout(9, 0).rollout.drawn);
-  EXPECT_FALSE(later.finished(3, "abc"));
+  EXPECT_FALSE(later.finished(3, "abc", {{1, 0}}, no_fault));
 }
 
 TEST_F(Ledger, KeepsWhatATeacherSaidToTheBit) {
@@ -146,20 +176,73 @@ TEST_F(Ledger, KeepsWhatATeacherSaidToTheBit) {
   recorded.rollout.rewards = {1, 0.25};
   recorded.rollout.teacher = said;
   later.finish(7, "abc", {recorded}, {{4, {2, "How many?"}}});
-  const auto found = later.finished(7, "abc");
+  const auto found = later.finished(7, "abc", {{4, 0}}, no_fault);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->at({4, 0}).rollout.teacher.ids, said.ids);
   EXPECT_EQ(found->at({4, 0}).rollout.teacher.logprobs, said.logprobs);
 }
 
-TEST_F(Ledger, NamesADamagedFile) {
+TEST_F(Ledger, NamesADamagedFileWithItsLine) {
   RolloutLedger own = ledger();
-  write_file_atomic(own.file_of(5), "{\"problem\": 1}\n");
+  own.open(5, "abc");
+  std::vector<RecordedRollout> rollouts = {drawn_rollout(1, 0), drawn_rollout(1, 1)};
+  for (RecordedRollout& recorded : rollouts) {
+    recorded.rollout.rewards = {1, 0.25};
+    recorded.rollout.reference = {-0.2F, -0.3F};
+    recorded.rollout.teacher = {.ids = {7, 1}, .logprobs = {-0.1F, -2, -0.1F, -2}};
+  }
+  own.finish(5, "abc", rollouts, {{1, {2, "How many?"}}});
+  const std::string good = read_file(own.file_of(5));
+  const size_t begin = good.find('\n') + 1;
+  const auto refused = [&](const std::string& second, const std::string& key = "abc") {
+    write_file_atomic(own.file_of(5), good.substr(0, begin) + second);
+    try {
+      own.finished(5, key, {{1, 0}, {1, 1}}, no_fault);
+    } catch (const DataError& error) {
+      EXPECT_EQ(error.location().file, own.file_of(5).string());
+      EXPECT_EQ(error.location().hint.find("remove the file: its texts are drawn again") !=
+                    std::string::npos,
+                !key.empty())
+          << error.location().hint;
+      return fmt::format("{}: {}", error.location().line, error.what());
+    }
+    return std::string("it was taken");
+  };
+  const auto refused_with = [&](const std::function<void(nlohmann::json&)>& change) {
+    auto row = nlohmann::json::parse(good.substr(begin));
+    change(row);
+    return refused(row.dump() + "\n");
+  };
+  const std::string begins = "2: wanted the texts of a step, found ";
+  EXPECT_EQ(refused(good.substr(begin)), "it was taken");
+  EXPECT_EQ(refused(""), "0: wanted the texts of a step, found none of problem 1, sample 1");
+  EXPECT_EQ(refused("", ""), "0: wanted the texts of a step, found none of problem 1, sample 1");
+  EXPECT_EQ(refused(good.substr(begin, 40) + "\n").substr(0, begins.size() + 10),
+            begins + "a row that");
+  EXPECT_EQ(refused(good.substr(0, begin)), begins + "a text twice");
+  EXPECT_EQ(refused("[1]\n").substr(0, begins.size()), begins);
+  EXPECT_EQ(refused_with([](auto& row) { row["logprobs"].erase(0); }),
+            begins + "1 log-probabilities of a text of 2 tokens");
+  EXPECT_EQ(refused_with([](auto& row) { row["tokens"].erase(3); }),
+            begins + "2 log-probabilities of a text of 1 tokens");
+  EXPECT_EQ(refused_with([](auto& row) { row["prompt_tokens"] = 1000000; }),
+            begins + "4 tokens with a prompt of 1000000");
+  EXPECT_EQ(refused_with([](auto& row) { row["reference_logprobs"].erase(0); }),
+            begins + "1 log-probabilities under the reference of a text of 2 tokens");
+  EXPECT_EQ(refused_with([](auto& row) { row["teacher"]["logprobs"].erase(0); }),
+            begins + "2 tokens of the teacher with 3 log-probabilities for a text of 2 tokens");
+  EXPECT_EQ(refused_with([](auto& row) { row["logprobs"][0] = 1e300; }),
+            begins + "a log-probability that is not finite");
+  EXPECT_EQ(refused_with([](auto& row) { row["logprobs"][0] = nullptr; }).substr(0, begins.size()),
+            begins);
+  EXPECT_EQ(refused_with([](auto& row) { row.erase("text"); }).substr(0, begins.size()), begins);
+  write_file_atomic(own.file_of(5), good);
   try {
-    own.finished(5, "");
-    FAIL() << "a row without a text";
+    own.finished(5, "abc", {}, [](const train::Rollout&) { return "another prompt"; });
+    FAIL() << "a row that the run refuses";
   } catch (const DataError& error) {
-    EXPECT_EQ(error.location().file, own.file_of(5).string());
+    EXPECT_EQ(error.location().line, 1);
+    EXPECT_NE(std::string(error.what()).find("another prompt"), std::string::npos);
   }
 }
 

@@ -148,7 +148,8 @@ std::optional<DataError> for_each_rollout(const fs::path& run, int64_t step,
           ErrorLocation{
               .file = path.string(),
               .line = number,
-              .hint = "remove this line, or take the file from a copy of the run folder"});
+              .hint = "take the file from a copy of the run folder; without one, remove the file: "
+                      "a run that has still to learn from its texts draws them again"});
   }
   return damage;
 }
