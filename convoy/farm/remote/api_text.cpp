@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 
 #include "convoy/core/base/hash.h"
 #include "convoy/core/base/lower_case.h"
@@ -52,16 +53,18 @@ std::string text_or_empty(const ordered_json& object, const char* name) {
   return found != nullptr && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// One place of vLLM's `prompt_logprobs`: {"ID": {"logprob", "rank", "decoded_token"}, ...}.
+// One place of vLLM's `prompt_logprobs`: {"ID": {"logprob", "rank", "decoded_token"}, ...}. What is
+// no number becomes NaN, which JSON does not have.
 std::vector<process::LikelyToken> likely_tokens(const ordered_json& place) {
   std::vector<process::LikelyToken> tokens;
   if (!place.is_object()) return tokens;
   for (const auto& [name, said] : place.items()) {
     const auto id = text_as<int32_t>(name);
     const ordered_json* const logprob = member(said, "logprob");
-    if (!id || logprob == nullptr || !logprob->is_number()) continue;
+    if (!id) continue;
+    const bool is_number = logprob != nullptr && logprob->is_number();
     tokens.push_back({.id = *id,
-                      .logprob = logprob->get<float>(),
+                      .logprob = is_number ? logprob->get<float>() : NAN,
                       .text = text_or_empty(said, "decoded_token")});
   }
   return tokens;

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <set>
 #include <utility>
 
 #include "convoy/core/base/error.h"
@@ -23,21 +25,33 @@ constexpr int64_t kTokensOfLook = 64;  // tokens of the question over the vocabu
 constexpr double kRounding = 1.1920928955078125e-07;
 constexpr std::string_view kNoLetter = "\xef\xbf\xbd";  // U+FFFD: a part of a character
 
+constexpr double kNoise = 1e-3;  // that rounding may leave above a probability of 1
+
 // Errors of servers name flags that a training does not have.
+std::string with_keys_of_distill(std::string text) {
+  for (const auto& [flag, key] : std::initializer_list<std::pair<std::string_view, const char*>>{
+           {"--engine-timeout", "distill.engine_timeout"},
+           {"--engine-model", "distill.teacher"},
+           {"--engine", kEngineKey}})
+    for (size_t at = text.find(flag); at != text.npos; at = text.find(flag, at))
+      text.replace(at, flag.size(), key);
+  return text;
+}
+
 template <class Body>
-auto with_keys_of_distill(const Body& body) {
+auto in_words_of_distill(const Body& body) {
   try {
     return body();
   } catch (const ConfigError& error) {
     throw ConfigError(
-        fmt::format("the teacher's server: {}", error.what()),
+        fmt::format("the teacher's server: {}", with_keys_of_distill(error.what())),
         {.key = kEngineKey,
          .hint = "check the address, which mostly ends in /v1, distill.teacher, its name there, "
                  "distill.top_k (vLLM gives 20 tokens at most without --max-logprobs), and the key "
                  "in CONVOY_ENGINE_KEY"});
   } catch (const NetworkError& error) {
     throw NetworkError(
-        fmt::format("the teacher's server: {}", error.what()),
+        fmt::format("the teacher's server: {}", with_keys_of_distill(error.what())),
         {.key = kEngineKey,
          .hint = "start it, or check address and network; the same command goes on"});
   }
@@ -60,10 +74,36 @@ double share_of_others(double listed, double said, double most) {
   return std::max(std::min(std::max(1 - listed, kRounding), most), said);
 }
 
+// Says why these are not the likeliest tokens of a distribution over `vocab_size` of them, each
+// once; empty: they may be.
+std::string fault_of(const std::vector<process::LikelyToken>& place, int64_t vocab_size) {
+  std::set<int32_t> ids;
+  double sum = 0;
+  double most = 0;
+  for (const process::LikelyToken& token : place) {
+    if (std::isnan(token.logprob))
+      return fmt::format("no number as the log-probability of token {}", token.id);
+    if (!std::isfinite(token.logprob) || token.logprob > kNoise)
+      return fmt::format(
+          "{:g} as the log-probability of token {}: wanted a finite number of 0 or "
+          "less",
+          token.logprob, token.id);
+    if (!ids.insert(token.id).second) return fmt::format("token {} twice", token.id);
+    const double share = std::exp(static_cast<double>(token.logprob));
+    sum += share;
+    most = std::max(most, share);
+  }
+  if (sum > 1 + kNoise) return fmt::format("tokens whose probabilities add up to {:g}", sum);
+  // A server whose head has more rows may say a little less.
+  if (most * static_cast<double>(vocab_size) < 0.25)
+    return fmt::format("{:g} as the probability of the likeliest token of {}", most, vocab_size);
+  return "";
+}
+
 }  // namespace
 
 Servers teacher_servers(const settings::DistillSettings& settings) {
-  return with_keys_of_distill([&] {
+  return in_words_of_distill([&] {
     return read_servers({.engine = settings.engine,
                          .engine_model = settings.teacher,
                          .engine_timeout = settings.engine_timeout},
@@ -81,11 +121,15 @@ ServedTeacher::ServedTeacher(const settings::DistillSettings& settings, OwnToken
     throw ConfigError(fmt::format("distill.top_k is {}, and there are {} tokens", settings_.top_k,
                                   own_.vocab_size),
                       {.key = "distill.top_k", .hint = "lower it, or name the teacher's folder"});
-  with_keys_of_distill([&] {
+  in_words_of_distill([&] {
     http::Client client(curl_, servers_.limits());
     look_at_servers(servers_, client, log_);
   });
-  engine_ = make_http_text_engine(curl_, servers_, {.requests = kRequests}, log_);
+  engine_ = make_http_text_engine(
+      curl_, servers_,
+      {.requests = kRequests,
+       .warn = [this](const std::string& what) { log_.warning(with_keys_of_distill(what)); }},
+      log_);
   ask_over_vocabulary();
   log_.info(fmt::format("teacher: {} at {}, its {} likeliest tokens of each token",
                         settings_.teacher, fmt::join(servers_.addresses, ", "), settings_.top_k));
@@ -122,7 +166,7 @@ void ServedTeacher::ask(std::span<const TaughtText> texts,
       if (stop_requested && stop_requested())
         throw StopRequest("stopped while the teacher was asked; its answers are kept");
       for (const process::TextResult& answer :
-           with_keys_of_distill([this] { return engine_->step(); })) {
+           in_words_of_distill([this] { return engine_->step(); })) {
         const auto text = static_cast<size_t>(answer.number);
         take(text, tokens_of(texts[text], answer));
       }
@@ -135,7 +179,8 @@ void ServedTeacher::ask(std::span<const TaughtText> texts,
 
 TaughtTokens ServedTeacher::tokens_of(const TaughtText& text, const process::TextResult& answer) {
   if (answer.finish == process::TextFinish::Error) {
-    const std::string what = fmt::format("the teacher at {}: {}", text.place, answer.error);
+    const std::string what =
+        fmt::format("the teacher at {}: {}", text.place, with_keys_of_distill(answer.error));
     if (answer.error_may_pass)
       throw NetworkError(
           what, {.key = kEngineKey, .hint = "look at the server, then run the same command again"});
@@ -152,13 +197,30 @@ TaughtTokens ServedTeacher::tokens_of(const TaughtText& text, const process::Tex
            "the server must read token ids as they are sent: take `convoy serve` or vLLM");
   TaughtTokens tokens;
   for (auto at = static_cast<size_t>(text.first); at < text.ids.size(); ++at)
-    add_place(answer.prompt_likeliest[at], text.ids[at], tokens);
+    add_place(text, at, answer.prompt_likeliest[at], tokens);
   return tokens;
 }
 
-void ServedTeacher::add_place(std::vector<process::LikelyToken> place, int32_t said,
-                              TaughtTokens& tokens) {
+void ServedTeacher::refuse_place(const TaughtText& text, size_t at, const std::string& why,
+                                 const std::string& hint) const {
+  throw DataError(
+      fmt::format("{} of {} gives at {}, token {} of {}, {}", settings_.teacher,
+                  fmt::join(servers_.addresses, ", "), text.place, at, text.ids.size(), why),
+      {.key = kEngineKey, .hint = hint});
+}
+
+void ServedTeacher::add_place(const TaughtText& text, size_t at,
+                              std::vector<process::LikelyToken> place, TaughtTokens& tokens) {
   const auto top_k = static_cast<size_t>(settings_.top_k);
+  const int32_t said = text.ids[at];
+  if (place.empty())
+    refuse_place(text, at, "no tokens, where the first token of a prompt alone has none",
+                 "the server must compute every token of a prompt, without a prefix cache, as "
+                 "`convoy serve` and vLLM do");
+  if (const std::string fault = fault_of(place, own_.vocab_size); !fault.empty())
+    refuse_place(text, at, fault,
+                 "the server must give logarithms of probabilities at temperature 1 (vLLM: "
+                 "--logprobs-mode raw_logprobs)");
   for (const process::LikelyToken& token : place) require_own(token);
   if (place.size() < top_k)
     refuse(fmt::format("gives {} tokens in a place, and distill.top_k is {}", place.size(), top_k),
@@ -168,14 +230,14 @@ void ServedTeacher::add_place(std::vector<process::LikelyToken> place, int32_t s
               return std::pair(-left.logprob, left.id) < std::pair(-right.logprob, right.id);
             });
   double listed = 0;
-  for (size_t at = 0; at < top_k; ++at) {
-    tokens.ids.push_back(place[at].id);
-    tokens.logprobs.push_back(place[at].logprob);
-    listed += std::exp(static_cast<double>(place[at].logprob));
+  for (size_t rank = 0; rank < top_k; ++rank) {
+    tokens.ids.push_back(place[rank].id);
+    tokens.logprobs.push_back(place[rank].logprob);
+    listed += std::exp(static_cast<double>(place[rank].logprob));
   }
   double share_of_said = 0;
-  for (size_t at = top_k; at < place.size(); ++at)
-    if (place[at].id == said) share_of_said = std::exp(static_cast<double>(place[at].logprob));
+  for (size_t rank = top_k; rank < place.size(); ++rank)
+    if (place[rank].id == said) share_of_said = std::exp(static_cast<double>(place[rank].logprob));
   const double most = static_cast<double>(own_.vocab_size - settings_.top_k) *
                       std::exp(static_cast<double>(place[top_k - 1].logprob));
   tokens.logprobs.push_back(

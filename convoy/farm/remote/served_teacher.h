@@ -55,16 +55,20 @@ class ServedTeacher {
   using Take = std::function<void(size_t text, TaughtTokens tokens)>;
   // Asks about all texts at once, as many as the servers bear. Blocks. Calls `take` on this thread
   // with the place of each text, in any order. Throws as the constructor, DataError for a text that
-  // the server refuses, StopRequest once `stop_requested` is true, and what `take` throws.
+  // the server refuses or whose numbers are no log-probabilities, StopRequest once `stop_requested`
+  // is true, and what `take` throws.
   void ask(std::span<const TaughtText> texts, const std::function<bool()>& stop_requested,
            const Take& take);
 
  private:
   TaughtTokens tokens_of(const TaughtText& text, const process::TextResult& answer);
-  void add_place(std::vector<process::LikelyToken> place, int32_t said, TaughtTokens& tokens);
+  void add_place(const TaughtText& text, size_t at, std::vector<process::LikelyToken> place,
+                 TaughtTokens& tokens);
   void require_own(const process::LikelyToken& token);
   void ask_over_vocabulary();
   [[noreturn]] void refuse(const std::string& why, const std::string& hint) const;
+  [[noreturn]] void refuse_place(const TaughtText& text, size_t at, const std::string& why,
+                                 const std::string& hint) const;
 
   const settings::DistillSettings settings_;
   const OwnTokens own_;

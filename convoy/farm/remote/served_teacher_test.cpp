@@ -155,9 +155,96 @@ TEST(ServedTeacher, BoundsAShareOfOthersThatRoundingHides) {
   EXPECT_NEAR(others(), std::log(std::exp2(-23)), 1e-5) << "more than rounding is not known";
   said_logprob = -10;
   EXPECT_NEAR(others(), -10, 1e-5) << "at least the token that was said";
-  listed_logprob = -30;
-  said_logprob = -31;
-  EXPECT_NEAR(others(), std::log(69.0) - 30, 1e-5) << "at most as likely as the last one listed";
+}
+
+TEST(ServedTeacher, BoundsAShareOfOthersByTheLastTokenListed) {
+  const TeacherServer server([&](json& answer) {
+    for (json& place : answer["choices"][0]["prompt_logprobs"])
+      if (place.is_object())
+        for (auto& [id, token] : place.items()) {
+          const double logprob = token["logprob"];
+          token["logprob"] = logprob > -0.95 ? 0 : logprob > -1.45 ? -30 : -31;
+        }
+  });
+  ServedTeacher teacher(server.settings(2), own_tokens(), Log(LogLevel::Quiet));
+  EXPECT_NEAR(answers_of(teacher, {{.ids = {0, 5}, .first = 1}})[0].logprobs[2],
+              std::log(68.0) - 30, 1e-5)
+      << "at most as likely as the last one listed";
+}
+
+// The first token of every place gets another log-probability, in texts of three tokens.
+TEST(ServedTeacher, RefusesNumbersThatAreNoLogProbabilitiesBeforeItGivesAny) {
+  std::function<void(json & place)> change;
+  bool is_changed = false;
+  const TeacherServer server([&](json& answer) {
+    json& places = answer["choices"][0]["prompt_logprobs"];
+    if (is_changed && places.size() == 3) change(places[2]);
+  });
+  ServedTeacher teacher(server.settings(), own_tokens(), Log(LogLevel::Quiet));
+  is_changed = true;
+  const auto refusal = [&](std::function<void(json & place)> by) {
+    change = std::move(by);
+    try {
+      teacher.ask({{TaughtText{.ids = {1, 2, 3}, .first = 1, .place = "row 7, sample 1"}}}, {},
+                  [](size_t, const TaughtTokens&) { FAIL() << "an answer"; });
+    } catch (const DataError& error) {
+      EXPECT_EQ(error.location().key, "distill.engine");
+      EXPECT_EQ(error.location().hint.find("distill.top_k=0"), std::string::npos);
+      const std::string said = error.what();
+      const std::string place = "row 7, sample 1, token 2 of 3, ";
+      const size_t at = said.find(place);
+      return at == said.npos ? said : said.substr(at + place.size());
+    }
+    return std::string("taken");
+  };
+  const auto with_first = [&](const json& logprob) {
+    return refusal([=](json& place) { place.begin().value()["logprob"] = logprob; });
+  };
+  const std::string wanted = ": wanted a finite number of 0 or less";
+  const auto starts = [](const std::string& text, const std::string& with) {
+    EXPECT_EQ(text.substr(0, with.size()), with);
+  };
+  starts(with_first(0.5), "0.5 as the log-probability of token ");
+  starts(with_first(1e39), "inf as the log-probability of token ");
+  starts(with_first(-1e39), "-inf as the log-probability of token ");
+  EXPECT_NE(with_first(-1e39).find(wanted), std::string::npos);
+  starts(with_first("-0.5"), "no number as the log-probability of token ");
+  starts(with_first(nullptr), "no number as the log-probability of token ");
+  starts(refusal([](json& place) {
+           for (auto& [id, token] : place.items()) token["logprob"] = 0.0;
+         }),
+         "tokens whose probabilities add up to ");
+  starts(refusal([](json& place) {
+           for (auto& [id, token] : place.items()) token["logprob"] = -9999;
+         }),
+         "0 as the probability of the likeliest token of 70");
+  starts(refusal([](json& place) {
+           const std::string id = place.begin().key();
+           place["0" + id] = place[id];
+         }),
+         "token ");
+  starts(refusal([](json& place) { place = nullptr; }), "no tokens, where the first token");
+  starts(refusal([](json& place) { place = json::object(); }), "no tokens, where the first token");
+}
+
+TEST(ServedTeacher, TakesWhatRoundingLeavesAboveOne) {
+  const TeacherServer server([](json& answer) {
+    for (json& place : answer["choices"][0]["prompt_logprobs"])
+      if (place.is_object())
+        for (auto& [id, token] : place.items())
+          token["logprob"] = token["logprob"].get<double>() > -0.95 ? 5e-4 : -20;
+  });
+  EXPECT_EQ(refusal_of(server.settings()), "");
+}
+
+TEST(ServedTeacher, NamesTheKeysOfATraining) {
+  settings::DistillSettings nobody;
+  nobody.engine = {"http://127.0.0.1:1/v1"};
+  nobody.teacher = "big";
+  nobody.top_k = 4;
+  const std::string said = refusal_of(nobody);
+  EXPECT_NE(said.find("no server of distill.engine answers"), std::string::npos) << said;
+  EXPECT_EQ(said.find("--engine"), std::string::npos) << said;
 }
 
 TEST(ServedTeacher, AsksABusyServerAgain) {

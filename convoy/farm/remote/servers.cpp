@@ -26,13 +26,19 @@ constexpr const char* kCreditHint =
     "the account of this key cannot pay: add credit, then run the same command again";
 constexpr const char* kKeyHint = "put the server's key into CONVOY_ENGINE_KEY";
 
-// The port in what follows "http://"; "80" where none is written.
-std::string port_of(std::string_view rest) {
-  const std::string_view host = rest.substr(0, rest.find('/'));
-  const size_t colon = host.rfind(':');
-  const size_t bracket = host.rfind(']');  // ends an address of IPv6
-  if (colon == host.npos || (bracket != host.npos && colon < bracket)) return "80";
-  return std::string(host.substr(colon + 1));
+struct HostAndPort {
+  std::string host;
+  std::string port = "80";  // where none is written
+};
+
+// `rest`: what follows "http://".
+HostAndPort host_and_port(std::string_view rest) {
+  const std::string_view both = rest.substr(0, rest.find('/'));
+  const size_t colon = both.rfind(':');
+  const size_t bracket = both.rfind(']');  // ends an address of IPv6
+  if (colon == both.npos || (bracket != both.npos && colon < bracket))
+    return {.host = std::string(both)};
+  return {.host = std::string(both.substr(0, colon)), .port = std::string(both.substr(colon + 1))};
 }
 
 bool is_port(const std::string& text) {
@@ -55,7 +61,14 @@ std::string checked_address(std::string address) {
   if (rest.find('@') != rest.npos || rest.find('?') != rest.npos || rest.find('#') != rest.npos)
     refuse("an address of --engine holds more than host, port and path",
            "take a key out of the address; CONVOY_ENGINE_KEY holds it");
-  if (const std::string port = port_of(rest); !is_port(port))
+  const bool has_space =
+      std::any_of(rest.begin(), rest.end(), [](unsigned char letter) { return letter <= ' '; });
+  if (has_space)
+    refuse(fmt::format("`{}` has white space", address), "write it as http://HOST:PORT/v1");
+  const auto [host, port] = host_and_port(rest);
+  if (host.empty() || host == "[]")
+    refuse(fmt::format("`{}` has no host", address), "write it as http://HOST:PORT/v1");
+  if (!is_port(port))
     refuse(fmt::format("`{}` has no port of 1 to 65535: `{}`", address, port),
            "write it as http://HOST:PORT/v1");
   while (address.ends_with('/')) address.pop_back();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/farm/remote/servers.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "convoy/core/base/error.h"
@@ -34,6 +35,22 @@ TEST(Servers, TakePortsThatThereAre) {
   for (const char* const bad : {"http://host:99999/v1", "http://host:0", "http://host:80a/v1",
                                 "http://host:/v1", "http://[::1]:65536"})
     EXPECT_THROW(address_of(bad), ConfigError) << bad;
+}
+
+TEST(Servers, RefuseAddressesThatNameNoHost) {
+  const auto refusal_of = [](const std::string& address) {
+    try {
+      read_servers({.engine = {address}, .engine_model = "m"}, {});
+    } catch (const ConfigError& error) {
+      return std::string(error.what());
+    }
+    return std::string("taken");
+  };
+  for (const char* const bad : {"http://", "https://", "http:///v1", "http://:80/v1", "http://[]"})
+    EXPECT_EQ(refusal_of(bad), fmt::format("`{}` has no host", bad));
+  for (const char* const bad :
+       {"http://a b/x", "http://host/a b", "http:// host", "http://host\t/"})
+    EXPECT_EQ(refusal_of(bad), fmt::format("`{}` has white space", bad));
 }
 
 }  // namespace

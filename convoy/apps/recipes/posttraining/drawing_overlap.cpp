@@ -77,7 +77,7 @@ class DrawingOverlap::Asker {
   const Part part_;
   const int64_t samples_;
   const Ask ask_;
-  std::atomic<bool>& one_has_failed_;  // of all askers
+  std::atomic<bool>& one_has_failed_;  // shared by all askers
   std::atomic<bool> is_abandoned_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
