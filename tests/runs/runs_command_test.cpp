@@ -191,6 +191,59 @@ TEST(RunsExport, ADamagedFileOfTextsIsNamed) {
   EXPECT_EQ(count_of(read_file(output), "\n"), 2);
 }
 
+TEST(RunsExport, TextsBecomeRowsForTraining) {
+  const testing::TemporaryFolder folder;
+  const std::string run = folder / "run";
+  const auto text = [](int step, int row, const char* said, double reward, bool is_cut = false,
+                       const char* asked = R"("Q: 2 + 2\nA:")") {
+    return fmt::format(
+        R"({{"step": {}, "row": {}, "sample": 0, "prompt": "2 + 2", "asked": {}, "text": "{}", )"
+        R"("reward": {}, "truncated": {}, "logprobs": [-1]}})"
+        "\n",
+        step, row, asked, said, reward, is_cut);
+  };
+  constexpr const char* kChat = R"([{"role": "user", "content": "Hi"}])";
+  write_file_atomic(folder / "run/run.json", "{}");
+  write_file_atomic(folder / "run/rollouts/step-1.jsonl",
+                    text(1, 7, "4", 1) + text(1, 7, "5", 0) + text(1, 7, "6", -1, true) +
+                        text(1, 7, "4", 1) + text(1, 8, "1", 0.5) + text(1, 8, "2", 0.5));
+  write_file_atomic(folder / "run/rollouts/step-2.jsonl",
+                    text(2, 7, "4", 1) + text(2, 7, "5", 0) +
+                        text(2, 9, "<think>\\nwell\\n</think>\\n\\nHello", 1, false, kChat) +
+                        text(2, 9, "No", 0, false, kChat));
+  const std::string output = folder / "rows.jsonl";
+  const std::string common = "export " + run + " --force --output " + output;
+  const Outcome sft = runs(common + " --as sft", "2>&1");
+  EXPECT_EQ(sft.status, 0) << sft.output;
+  EXPECT_EQ(read_file(output),
+            R"({"prompt":"Q: 2 + 2\nA:","completion":"4"})"
+            "\n"
+            R"({"prompt":[{"role":"user","content":"Hi"}],"completion":[{"role":"assistant",)"
+            R"("content":"Hello","reasoning_content":"well"}]})"
+            "\n");
+  EXPECT_NE(sft.output.find("2 rows of 10 texts; left out: 1 cut, 2 of an earlier row"),
+            std::string::npos)
+      << sft.output;
+  const Outcome pairs = runs(common + " --as pairs", "2>&1");
+  EXPECT_EQ(pairs.status, 0) << pairs.output;
+  EXPECT_EQ(read_file(output),
+            R"({"prompt":"Q: 2 + 2\nA:","chosen":"4","rejected":"5","problem_id":7,)"
+            R"("score_chosen":1.0,"score_rejected":0.0})"
+            "\n"
+            R"({"prompt":[{"role":"user","content":"Hi"}],"chosen":[{"role":"assistant",)"
+            R"("content":"Hello","reasoning_content":"well"}],"rejected":[{"role":"assistant",)"
+            R"("content":"No"}],"problem_id":9,"score_chosen":1.0,"score_rejected":0.0})"
+            "\n");
+  for (const auto& [more, code, said] : std::vector<std::tuple<std::string, int, std::string>>{
+           {" --as sft --min-reward 2", 10,
+            "no whole text has a reward of 2 or more; the best has 1"},
+           {" --as pairs --min-reward 2", 2, "no effect without --as sft"}}) {
+    const Outcome refused = runs(common + more, "2>&1");
+    EXPECT_EQ(refused.status, code) << refused.output;
+    EXPECT_NE(refused.output.find(said), std::string::npos) << refused.output;
+  }
+}
+
 // Texts that are gone are named; without a word the others would pass for all.
 TEST(RunsExport, TextsThatAreGoneAreNamed) {
   const testing::TemporaryFolder folder;

@@ -88,7 +88,7 @@ void FrontDesk::take(std::unique_ptr<http::Exchange> exchange) {
   try {
     direct(exchange);
   } catch (const ApiError& error) {
-    if (!speaks_messages(exchange->path())) return respond_error(*exchange, error);
+    if (!exchange->path().starts_with(kMessagesPath)) return respond_error(*exchange, error);
     exchange->respond(error.status(), error.headers(),
                       dumped(message_error(error.status(), error.body())) + "\n");
   }

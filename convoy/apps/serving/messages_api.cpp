@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -73,10 +74,24 @@ Json text_content(const Json& content, const std::string& place) {
 
 // ---- messages ----
 
-Json tool_message(const Json& block, const std::string& place) {
+std::set<std::string> ids_of_calls(const Json& messages) {
+  std::set<std::string> ids;
+  for (const Json& message : messages)
+    for (const Json& call : message.value("tool_calls", Json::array()))
+      ids.insert(call.at("id").get<std::string>());
+  return ids;
+}
+
+// `called`: ids of the calls in earlier turns.
+Json tool_message(const Json& block, const std::string& place,
+                  const std::set<std::string>& called) {
   FieldReader fields(block, place);
   fields.text("type");
-  Json message = {{"role", "tool"}, {"tool_call_id", require_text(fields, "tool_use_id", place)}};
+  const std::string id = require_text(fields, "tool_use_id", place);
+  if (!called.contains(id))
+    refuse_value(place + ".tool_use_id",
+                 fmt::format("is \"{}\", and no tool_use before it has this id", id));
+  Json message = {{"role", "tool"}, {"tool_call_id", id}};
   const Json* const content = fields.find("content");
   message["content"] = content == nullptr ? Json("") : text_content(*content, place + ".content");
   // Templates have no place for it: the text of the result says what went wrong.
@@ -88,6 +103,7 @@ Json tool_message(const Json& block, const std::string& place) {
 
 // Results of tools come first, as in a chat: they follow the turn that called.
 void add_user_blocks(const Json& content, const std::string& place, Json& messages) {
+  const std::set<std::string> called = ids_of_calls(messages);
   Json parts = Json::array();
   for (size_t at = 0; at < content.size(); ++at) {
     const std::string of_block = fmt::format("{}[{}]", place, at);
@@ -99,7 +115,7 @@ void add_user_blocks(const Json& content, const std::string& place, Json& messag
     else if (!parts.empty())
       refuse_value(of_block, "stands behind a text: results of tools come first in their turn");
     else
-      messages.push_back(tool_message(content[at], of_block));
+      messages.push_back(tool_message(content[at], of_block, called));
   }
   if (!parts.empty()) messages.push_back({{"role", "user"}, {"content", parts}});
 }
@@ -307,6 +323,11 @@ void read_service_fields(FieldReader& fields) {
   fields.object("metadata");
   fields.require_neutral("service_tier", {"auto", "standard_only"});
   fields.require_neutral("speed", {"standard"});
+  if (fields.find("thread") != nullptr)
+    throw ApiError(400,
+                   "`thread` is not served: convoy serve keeps no conversations; leave it out "
+                   "(`thread=False` of the anthropic package's tool_runner)",
+                   "thread", "unsupported_parameter");
   read_cache_control(fields);
 }
 

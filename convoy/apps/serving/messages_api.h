@@ -15,7 +15,7 @@ namespace convoy::serving {
 inline constexpr std::string_view kMessagesPath = "/v1/messages";
 inline constexpr std::string_view kCountTokensPath = "/v1/messages/count_tokens";
 
-// True for the paths of the Messages API.
+// True for the two paths of the Messages API that are served.
 bool speaks_messages(std::string_view path);
 
 // The request that an engine gets in place of a client's.

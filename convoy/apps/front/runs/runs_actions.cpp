@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "convoy/apps/front/runs/rollout_rows.h"
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/text_table.h"
@@ -94,6 +95,50 @@ int64_t write_rollouts(data::RowWriter& writer, const RunHistory& run,
   return rows;
 }
 
+// Writes rows for training, and says what makes none. Damage is reported as by write_rollouts().
+int64_t write_training_rows(data::RowWriter& writer, const RunsExportFlags& flags,
+                            const std::vector<RunHistory>& runs,
+                            const std::function<void(const DataError&)>& damaged, const Log& log) {
+  RolloutRows rows(writer, flags.as == "sft" ? RolloutForm::Sft : RolloutForm::Pairs,
+                   flags.min_reward);
+  for (const RunHistory& run : runs) {
+    if (const auto missing = telemetry::missing_rollouts(run.path)) damaged(*missing);
+    for (const int64_t step : telemetry::rollout_steps(run.path)) {
+      std::vector<ordered_json> texts;
+      const auto damage = telemetry::for_each_rollout(
+          run.path, step, [&](ordered_json row) { texts.push_back(std::move(row)); });
+      if (damage) damaged(*damage);
+      rows.add_step(texts);
+    }
+  }
+  const RolloutRowCounts& counts = rows.counts();
+  if (counts.rows == 0 && counts.texts > 0)
+    throw DataError(
+        flags.as == "sft"
+            ? fmt::format("no whole text has a reward of {:g} or more; the best has {:g}",
+                          flags.min_reward, counts.best_reward)
+            : "no problem has whole texts of different rewards in one step",
+        {.key = "--as", .hint = "lower --min-reward, or take the other form"});
+  log.info(fmt::format("{} of {}; left out: {} cut, {} of an earlier row",
+                       counted(counts.rows, "row"), counted(counts.texts, "text"), counts.cut,
+                       counts.repeated));
+  return counts.rows;
+}
+
+void check_export(const RunsExportFlags& flags) {
+  if (flags.output.empty())
+    throw ConfigError(
+        "runs export needs --output",
+        {.key = "--output", .hint = "name a file that ends in .csv, .parquet or .jsonl"});
+  data::require_row_format(flags.output);
+  if (flags.min_reward != RunsExportFlags().min_reward && flags.as != "sft")
+    throw ConfigError("--min-reward has no effect without --as sft",
+                      {.key = "--min-reward", .hint = "remove it, or add --as sft"});
+  if (!flags.force && fs::exists(flags.output))
+    throw ConfigError("the output exists already",
+                      {.file = flags.output, .hint = "--force overwrites it; or name a new one"});
+}
+
 bool agrees(const std::string& question) {
   std::cerr << question << " [y/N] " << std::flush;
   std::string answer;
@@ -157,14 +202,9 @@ int compare_named_runs(const Context& context, const RunsDrawingFlags& flags,
 
 int export_runs(const Context& context, const RunsExportFlags& flags,
                 const std::vector<std::string>& words) {
-  if (flags.output.empty())
-    throw ConfigError(
-        "runs export needs --output",
-        {.key = "--output", .hint = "name a file that ends in .csv, .parquet or .jsonl"});
-  data::require_row_format(flags.output);
-  if (!flags.force && fs::exists(flags.output))
-    throw ConfigError("the output exists already",
-                      {.file = flags.output, .hint = "--force overwrites it; or name a new one"});
+  check_export(flags);
+  const bool makes_rows = flags.as != "rollouts";
+  const bool of_texts = flags.rollouts || makes_rows;
   const std::vector<RunHistory> runs =
       words.empty() ? readable_runs(flags.dir, context.log()) : runs_named(flags, words);
   const auto writer = data::create_rows(flags.output);
@@ -174,12 +214,14 @@ int export_runs(const Context& context, const RunsExportFlags& flags,
     if (!words.empty()) throw error;
     context.log().warning(error.sentence());
   };
+  if (makes_rows) rows = write_training_rows(*writer, flags, runs, damaged, context.log());
   for (const RunHistory& run : runs)
-    rows += flags.rollouts ? write_rollouts(*writer, run, damaged) : write_events(*writer, run);
+    if (!makes_rows)
+      rows += of_texts ? write_rollouts(*writer, run, damaged) : write_events(*writer, run);
   if (rows <= 0)
     throw DataError(
         fmt::format("no run under {} has {}", flags.dir,
-                    flags.rollouts ? "a text that a step learnt from" : "a step or an evaluation"),
+                    of_texts ? "a text that a step learnt from" : "a step or an evaluation"),
         {.hint = "name a run with --dir FOLDER or by its name"});
   writer->finish();
   context.log().info(fmt::format("wrote {} of {} to {}", counted(rows, "row"),

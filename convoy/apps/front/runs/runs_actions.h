@@ -50,6 +50,8 @@ struct RunsDrawingFlags : RunsFolderFlags {
 struct RunsExportFlags : RunsFolderFlags {
   std::string output;
   bool rollouts = false;
+  std::string as = "rollouts";
+  double min_reward = 1;
   bool force = false;
 
   template <class Visitor>
@@ -59,6 +61,12 @@ struct RunsExportFlags : RunsFolderFlags {
     visit("rollouts", rollouts,
           "write the texts that the steps of task grpo learnt from, with their rewards and tokens, "
           "in place of steps and evaluations");
+    visit(
+        "as", as,
+        "rollouts: the texts with all that is known of them; sft: good texts as rows of prompt and "
+        "completion; pairs: of each problem in a step the best and the worst text as a preference")
+        .one_of({"rollouts", "sft", "pairs"});
+    visit("min_reward", min_reward, "with --as sft: least reward of a text");
     visit("force", force, "write over a file that exists");
   }
 };

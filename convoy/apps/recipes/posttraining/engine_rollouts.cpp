@@ -336,7 +336,7 @@ void EngineRollouts::record(const train::RolloutTurn& turn,
     own.push_back({rollouts[at], texts_[at]});
     const RolloutProblem& problem =
         parts_.problems.train[static_cast<size_t>(rollouts[at].problem)];
-    problems[rollouts[at].problem] = {problem.row_number, problem.text};
+    problems[rollouts[at].problem] = {problem.row_number, problem.text, problem.asked};
   }
   ledger_.finish(turn.first_step + 1, key_, own, problems);
 }

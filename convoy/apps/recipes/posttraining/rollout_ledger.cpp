@@ -264,6 +264,7 @@ void RolloutLedger::finish(int64_t step, const std::string& key,
                 {"row", problem.row_number},
                 {"sample", rollout.sample},
                 {"prompt", problem.text},
+                {"asked", problem.asked},
                 {"text", recorded.text}};
     if (!reward_names_.empty()) {
       Json rewards = Json::object();

@@ -37,6 +37,7 @@ class RolloutLedger {
   struct ProblemFacts {
     int64_t row_number = 0;
     std::string text;
+    nlohmann::ordered_json asked = {};  // the prompt before its template: messages, or a text
   };
 
   // `folder` need not exist. `group` outlives it.

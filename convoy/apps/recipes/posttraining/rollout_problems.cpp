@@ -131,6 +131,7 @@ class ProblemReader {
                              .row_number = row.index + 1};
       const data::Sample sample = sample_of(found.problem, row);
       problem.prompt = {encoder_.encode_prompt(sample).ids, is_chat_};
+      problem.asked = is_chat_ ? sample.messages : nlohmann::ordered_json(sample.text);
       problem.begins_in_think = process::opens_think(encoder_.render(sample, true));
       return problem;
     } catch (const DataError& error) {

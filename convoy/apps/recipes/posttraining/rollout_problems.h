@@ -20,6 +20,8 @@ struct RolloutProblem {
   AskedPrompt prompt = {};
   bool begins_in_think = false;      // the rendered prompt ends in "<think>"
   std::string text;                  // the problem, as the row has it
+  // The prompt of the model before its template: messages, or a text.
+  nlohmann::ordered_json asked = {};
   std::vector<std::string> answers;  // any of them is right
   nlohmann::ordered_json row;
   int64_t row_number = 0;  // in its file, from 1

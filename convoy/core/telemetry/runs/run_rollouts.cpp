@@ -50,7 +50,7 @@ ordered_json shown(const ordered_json& row, const char* as) {
   ordered_json text = {{"shown_as", as}};
   for (const auto& [key, value] : row.items())
     if (key != "tokens" && key != "logprobs" && key != "reference_logprobs" && key != "weights" &&
-        key != "teacher")
+        key != "teacher" && key != "asked")
       text[key] = value;
   text["text_tokens"] = static_cast<int64_t>(tokens_in(row));
   return text;
