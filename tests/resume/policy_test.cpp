@@ -358,8 +358,10 @@ TEST(PolicyEvaluations, OfTheCommandAreThoseOfTheTraining) {
                                                    "rollout.prompt=" + prompt.string()}));
   ASSERT_EQ(trained.status, 0) << trained.errors;
   nlohmann::ordered_json wanted;
-  for (const auto& event : telemetry::read_events(fixture.run_folder("run") / "events.jsonl"))
+  for (const auto& event : telemetry::read_events(fixture.run_folder("run") / "events.jsonl")) {
     if (event["event"] == "eval") wanted = event;
+    if (event["event"] == "step") EXPECT_GT(event["rewards/command/seconds"], 0) << event;
+  }
   const std::string run = fixture.run_folder("run").string();
   const std::string command = fmt::format(
       "{0}/convoy eval {1}/config.yaml --split val --adapter {1}/adapter --dtype fp32 --output "

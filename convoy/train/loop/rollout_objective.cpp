@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convoy/train/loop/rollout_objective.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
@@ -106,6 +108,9 @@ void RolloutObjective::share(const data::StepPosition& position) {
     totals_.flops = flops_(learnt_rows, learnt_tokens);
   }
   figures_ = rollout_figures(all, rollout_.samples, source_.reward_names());
+  const std::vector<double> seconds = source_.reward_seconds();
+  for (size_t part = 0; part < seconds.size(); ++part)
+    figures_[fmt::format("rewards/{}/seconds", source_.reward_names()[part])] = seconds[part];
 }
 
 std::vector<size_t> RolloutObjective::places_of(int64_t micro_batch) const {

@@ -70,6 +70,9 @@ class RolloutSource {
                       bool teaches) = 0;
   // The names of the rewards, for figures.
   virtual const std::vector<std::string>& reward_names() const = 0;
+  // For each reward the seconds in which it counted texts of the last draw() on this rank; empty
+  // when that draw asked none, because its texts were read back.
+  virtual std::vector<double> reward_seconds() const { return {}; }
 
   virtual bool has_validation() const = 0;
   // The loss of each of this rank's texts: the sum over its tokens. Collective.

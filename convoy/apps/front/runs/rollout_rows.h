@@ -49,7 +49,7 @@ class RolloutRows {
   RolloutForm form_;
   double min_reward_;
   RolloutRowCounts counts_;
-  std::set<std::string> hashes_;  // of the rows that were written
+  std::set<std::string> hashes_;  // a hash for each row that was written
 };
 
 }  // namespace convoy::apps

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <utility>
 
@@ -116,6 +117,7 @@ std::vector<train::Rollout> EngineRollouts::draw(const train::RolloutTurn& turn,
   const int64_t number = turn.first_step + 1;
   key_ = turn.begins ? weights_key() : "";
   is_recorded_ = false;
+  reward_seconds_.clear();
   if (auto found = ledger_.finished(number, key_, places, [this](const train::Rollout& rollout) {
         return fault_of(rollout);
       })) {
@@ -128,6 +130,7 @@ std::vector<train::Rollout> EngineRollouts::draw(const train::RolloutTurn& turn,
         {.file = ledger_.file_of(number).string(),
          .hint = "give the file back, or start from a checkpoint at which new ones are drawn"});
   ledger_.open(number, key_);
+  reward_seconds_.resize(rewards_.size());
   for (size_t part = 0; part < rewards_.size(); ++part)
     if (rewards_.takes_lists(part))
       ledger_.forget_torn_rewards(part, parts_.settings.rollout.samples);
@@ -258,6 +261,7 @@ void EngineRollouts::ask_reward(size_t part, const std::vector<Place>& places,
                                  .sample = place.second}));
   }
   lock.unlock();
+  const auto start = std::chrono::steady_clock::now();
   try {
     rewards_.ask(part, texts, stop_requested, [&](size_t text, double value) {
       const std::lock_guard<std::mutex> adding(ledger_mutex_);
@@ -268,6 +272,8 @@ void EngineRollouts::ask_reward(size_t part, const std::vector<Place>& places,
     ledger_.forget_rewards(part);
     throw;
   }
+  lock.lock();
+  reward_seconds_[part] += seconds_since(start);
 }
 
 std::vector<DrawingOverlap::Part> EngineRollouts::parts_elsewhere() const {

@@ -49,6 +49,7 @@ class EngineRollouts final : public train::RolloutSource {
   void record(const train::RolloutTurn& turn, const std::vector<train::Rollout>& rollouts,
               bool teaches) override;
   const std::vector<std::string>& reward_names() const override { return rewards_.names(); }
+  std::vector<double> reward_seconds() const override { return reward_seconds_; }
   bool has_validation() const override { return !parts_.problems.val.empty(); }
   // Every problem is answered greedily by one rank and independently of others: the figures are
   // equal for every number of ranks.
@@ -93,7 +94,8 @@ class EngineRollouts final : public train::RolloutSource {
   std::optional<RolloutReference> reference_;
   std::optional<remote::ServedTeacher> teacher_;  // none: it is in memory, or there is none
   RolloutLedger ledger_;
-  // Guards the ledger while others are asked beside the drawing.
+  std::vector<double> reward_seconds_;  // by reward
+  // Guards the ledger and the seconds while others are asked beside the drawing.
   std::mutex ledger_mutex_;
   std::string key_;                 // identifies the weights that drew the rollouts of this turn
   std::vector<std::string> texts_;  // texts of the rollouts that draw() returned last
