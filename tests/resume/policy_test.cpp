@@ -360,7 +360,9 @@ TEST(PolicyEvaluations, OfTheCommandAreThoseOfTheTraining) {
   nlohmann::ordered_json wanted;
   for (const auto& event : telemetry::read_events(fixture.run_folder("run") / "events.jsonl")) {
     if (event["event"] == "eval") wanted = event;
-    if (event["event"] == "step") EXPECT_GT(event["rewards/command/seconds"], 0) << event;
+    if (event["event"] == "step") {
+      EXPECT_GT(event["rewards/command/seconds"], 0) << event;
+    }
   }
   const std::string run = fixture.run_folder("run").string();
   const std::string command = fmt::format(
