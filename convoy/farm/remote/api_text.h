@@ -42,6 +42,7 @@ struct ApiAnswer {
 };
 
 // Bytes that are not UTF-8 and halves of surrogate pairs are replaced by U+FFFD.
+// A log-probability that is no number is NaN, which JSON does not have.
 ApiAnswer read_api_text(std::string_view body);
 
 }  // namespace convoy::remote

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace convoy::remote {
 namespace {
 
@@ -71,7 +73,8 @@ TEST(ApiText, AsksForTheLikeliestTokensOfAPromptOfTokensAndReadsThem) {
   const auto read = read_api_text(R"({"choices":[{"text":"","finish_reason":"length",
       "prompt_logprobs":[null,
         {"9":{"logprob":-0.1,"rank":1,"decoded_token":"nine"},"8":{"logprob":-2.5}},
-        {"2":{"logprob":-0.4,"rank":1},"x":{"logprob":-1},"3":{"rank":2}}]}]})")
+        {"2":{"logprob":-0.4,"rank":1},"x":{"logprob":-1},"3":{"rank":2},
+         "4":{"logprob":"-0.5"}}]}]})")
                         .text;
   ASSERT_TRUE(read);
   ASSERT_EQ(read->prompt_likeliest.size(), 3u);
@@ -81,7 +84,10 @@ TEST(ApiText, AsksForTheLikeliestTokensOfAPromptOfTokensAndReadsThem) {
   EXPECT_EQ(read->prompt_likeliest[1][0].logprob, -0.1F);
   EXPECT_EQ(read->prompt_likeliest[1][0].text, "nine");
   EXPECT_EQ(read->prompt_likeliest[1][1].text, "");
-  EXPECT_EQ(read->prompt_likeliest[2].size(), 1u) << "what is no token of a number is left out";
+  ASSERT_EQ(read->prompt_likeliest[2].size(), 3u) << "what is no token is left out";
+  EXPECT_EQ(read->prompt_likeliest[2][0].logprob, -0.4F);
+  for (const size_t at : {1u, 2u})
+    EXPECT_TRUE(std::isnan(read->prompt_likeliest[2][at].logprob)) << "no number";
 }
 
 TEST(ApiText, ReadsTextsAndTheirEnds) {

@@ -217,11 +217,11 @@ void ServedTeacher::add_place(const TaughtText& text, size_t at,
     refuse_place(text, at, "no tokens, where the first token of a prompt alone has none",
                  "the server must compute every token of a prompt, without a prefix cache, as "
                  "`convoy serve` and vLLM do");
+  for (const process::LikelyToken& token : place) require_own(token);
   if (const std::string fault = fault_of(place, own_.vocab_size); !fault.empty())
     refuse_place(text, at, fault,
                  "the server must give logarithms of probabilities at temperature 1 (vLLM: "
                  "--logprobs-mode raw_logprobs)");
-  for (const process::LikelyToken& token : place) require_own(token);
   if (place.size() < top_k)
     refuse(fmt::format("gives {} tokens in a place, and distill.top_k is {}", place.size(), top_k),
            fmt::format("distill.top_k={}, or raise the server's own limit", place.size()));
