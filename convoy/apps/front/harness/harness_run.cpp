@@ -2,18 +2,23 @@
 #include "convoy/apps/front/harness/harness_run.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
+#include <chrono>
 #include <fstream>
 #include <iostream>
 #include <optional>
+#include <set>
 
 #include "convoy/apps/front/harness/harness_server.h"
 #include "convoy/apps/front/harness/harness_table.h"
+#include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
 #include "convoy/machine/processes/program_check.h"
 #include "convoy/machine/processes/run_child.h"
 #include "convoy/machine/processes/scratch_folder.h"
+#include "convoy/machine/processes/signals.h"
 
 namespace convoy::apps {
 namespace {
@@ -25,6 +30,8 @@ constexpr const char* kAdapterName = "adapter";
 // Requests that the harness has open at once. They are more than the rows of an engine on CPUs, so
 // that no place of a step stays empty.
 constexpr int kOpenRequests = 32;
+constexpr std::chrono::milliseconds kLookAgain(100);
+constexpr int kShownLines = 10;  // lines of a failed harness
 
 // The Python in the first line of the script lm_eval.
 std::string python_of_script(const fs::path& script) {
@@ -66,13 +73,26 @@ Words harness_words(const std::string& python, const settings::HarnessSettings& 
   return words;
 }
 
-// The last line of a Python traceback, or of the output.
-std::string last_line(std::string text) {
+std::string last_lines(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text.substr(text.rfind('\n') + 1);
+  size_t begin = text.size();
+  for (int line = 0; line < kShownLines && begin != std::string::npos && begin > 0; ++line)
+    begin = text.rfind('\n', begin - 1);
+  return begin == std::string::npos || begin == 0 ? text : text.substr(begin + 1);
 }
 
-void run_harness(const Words& words, const fs::path& log_file, bool is_quiet) {
+// The harness asks the server without a proxy of this machine.
+std::map<std::string, std::string> harness_environment() {
+  std::map<std::string, std::string> variables;
+  for (const char* name : {"no_proxy", "NO_PROXY"}) {
+    const std::string given = environment_text(name);
+    variables[name] = given + (given.empty() ? "" : ",") + "127.0.0.1,localhost";
+  }
+  return variables;
+}
+
+void run_harness(const Words& words, const fs::path& log_file, bool is_quiet,
+                 const StopTest& stop) {
   std::ofstream log(log_file);
   std::string said;
   const auto take = [&](std::string_view text) {
@@ -80,13 +100,21 @@ void run_harness(const Words& words, const fs::path& log_file, bool is_quiet) {
     if (!is_quiet) std::cerr << text << std::flush;
     said += text;
   };
-  processes::ChildProcess child = processes::start_child({.program = words});
-  // The table of the harness is left out: its figures are printed when it has ended.
-  processes::listen_to(
-      child, processes::Seconds(0), [&log](std::string_view text) { log << text; }, take);
+  processes::ChildProcess child =
+      processes::start_child({.program = words, .environment = harness_environment()});
+  for (bool has_ended = false; !has_ended;) {
+    has_ended = processes::ends_within(child, kLookAgain);
+    // The table of the harness is left out: its figures are printed when it has ended.
+    log << processes::read_available(child.output);
+    take(processes::read_available(child.errors));
+    if (!has_ended && stop()) {
+      end_process(child);
+      throw StopRequest("stopped on request");
+    }
+  }
   if (processes::wait_for_child(child.pid).success()) return;
-  throw DataError(fmt::format("the harness failed: {}", last_line(said)),
-                  {.file = log_file.string(), .hint = "its messages are in that file"});
+  throw DataError(fmt::format("the harness failed: {}", last_lines(said)),
+                  {.hint = "harness.log in --output, or in RUN/tasks, has all its messages"});
 }
 
 }  // namespace
@@ -114,13 +142,18 @@ nlohmann::ordered_json measure_tasks(const Context& context,
                                      const std::string& python, const MeasuredModel& model,
                                      const fs::path& folder) {
   fs::create_directories(folder);
+  const std::set<fs::path> former = results_files(folder);
+  std::vector<int> stop_signals = processes::default_stop_signals();
+  stop_signals.push_back(SIGUSR1);
+  processes::SignalStream signals(stop_signals);
+  const StopTest stop = [&signals] { return signals.asked_to_stop(); };
   {
-    const HarnessServer server(context.program, server_words(model), folder / "server.log");
+    const HarnessServer server(context.program, server_words(model), folder / "server.log", stop);
     const std::string_view name = model.adapter.empty() ? kServedName : kAdapterName;
     run_harness(harness_words(python, wanted, name, server, folder), folder / "harness.log",
-                context.common.quiet);
+                context.common.quiet, stop);
   }
-  return read_harness_results(folder);
+  return read_harness_results(folder, former);
 }
 
 int run_harness_command(const Context& context, const HarnessFlags& flags,

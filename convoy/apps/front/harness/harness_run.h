@@ -25,7 +25,8 @@ std::string find_harness(const settings::HarnessSettings& wanted, const std::str
 
 // Writes harness.log, server.log and the harness' own files into `folder`, and its messages to
 // stderr unless the context is quiet. Blocks until the figures of read_harness_results() are there.
-// Throws DataError when the harness fails, and the server's own error.
+// Throws DataError when the harness fails, the server's own error, and StopRequest after a signal
+// that ends commands or SIGUSR1; server and harness have then ended.
 nlohmann::ordered_json measure_tasks(const Context& context,
                                      const settings::HarnessSettings& wanted,
                                      const std::string& python, const MeasuredModel& model,

@@ -18,7 +18,8 @@ namespace convoy::apps {
 namespace {
 
 constexpr std::chrono::milliseconds kLookAgain(100);
-constexpr std::chrono::seconds kServerEndTime(10);
+constexpr std::chrono::seconds kEndTime(10);
+constexpr const char* kServerHint = "read the server's messages in server.log";
 
 // The address in the server's line "listening on http://..."; empty while there is none.
 std::string listening_url(const std::string& log) {
@@ -46,15 +47,25 @@ std::string fetched(const std::string& url) {
   http::Client client(curl, {});
   http::RequestResult result = client.ask({.url = url}).get();
   if (result.end != http::RequestEnd::Whole || result.answer.status != 200)
-    throw StateError(fmt::format("{} gave no answer: {}", url, result.why));
+    throw NetworkError(fmt::format("{} gave no answer: {}", url,
+                                   result.end == http::RequestEnd::Whole
+                                       ? fmt::format("status {}", result.answer.status)
+                                       : result.why),
+                       {.hint = kServerHint});
   return std::move(result.answer.body);
 }
 
 }  // namespace
 
+void end_process(const processes::ChildProcess& process) {
+  processes::signal_group(process.pid, SIGTERM);
+  if (!processes::ends_within(process, kEndTime)) processes::signal_group(process.pid, SIGKILL);
+  processes::wait_for_child(process.pid);
+}
+
 HarnessServer::HarnessServer(const std::filesystem::path& program,
                              const std::vector<std::string>& words,
-                             const std::filesystem::path& log_file) {
+                             const std::filesystem::path& log_file, const StopTest& stop) {
   const Descriptor log(::open(log_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!log.open())
     throw IoError(
@@ -64,6 +75,10 @@ HarnessServer::HarnessServer(const std::filesystem::path& program,
   start.program.insert(start.program.end(), words.begin(), words.end());
   process_ = processes::start_child(start);
   while (url_.empty()) {
+    if (stop()) {
+      end_process(process_);
+      throw StopRequest("stopped on request");
+    }
     const bool ended = processes::ends_within(process_, kLookAgain);
     const std::string said = read_file(log_file.string());
     url_ = listening_url(said);
@@ -72,16 +87,16 @@ HarnessServer::HarnessServer(const std::filesystem::path& program,
   }
 }
 
-HarnessServer::~HarnessServer() {
-  processes::signal_group(process_.pid, SIGTERM);
-  if (!processes::ends_within(process_, kServerEndTime))
-    processes::signal_group(process_.pid, SIGKILL);
-  processes::wait_for_child(process_.pid);
-}
+HarnessServer::~HarnessServer() { end_process(process_); }
 
 int64_t HarnessServer::max_positions() const {
   const std::string root = url_.substr(0, url_.rfind("/v1"));
-  return nlohmann::json::parse(fetched(root + "/tokenizer_info")).at("model_max_length");
+  const std::string url = root + "/tokenizer_info";
+  const nlohmann::json told = nlohmann::json::parse(fetched(url), nullptr, false);
+  if (!told.is_object() || !told.contains("model_max_length") ||
+      !told["model_max_length"].is_number_integer())
+    throw NetworkError(fmt::format("{} gave no model_max_length", url), {.hint = kServerHint});
+  return told["model_max_length"];
 }
 
 }  // namespace convoy::apps

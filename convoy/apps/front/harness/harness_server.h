@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,18 +13,26 @@
 
 namespace convoy::apps {
 
+// True when the user wants the command to end.
+using StopTest = std::function<bool()>;
+
+// Ends the process and its group, and reaps it.
+void end_process(const processes::ChildProcess& process);
+
 class HarnessServer {
  public:
   // Blocks until the server listens. `words`: flags of `convoy serve`. The server's messages go
-  // into `log_file`. Throws the server's own error when it ends before it listens.
+  // into `log_file`. Throws the server's own error when it ends before it listens, StopRequest
+  // once `stop` returns true.
   HarnessServer(const std::filesystem::path& program, const std::vector<std::string>& words,
-                const std::filesystem::path& log_file);
+                const std::filesystem::path& log_file, const StopTest& stop);
   ~HarnessServer();  // ends the server
   HarnessServer(const HarnessServer&) = delete;
   HarnessServer& operator=(const HarnessServer&) = delete;
 
   const std::string& url() const { return url_; }  // "http://127.0.0.1:PORT/v1"
-  int64_t max_positions() const;                   // that the model reads, with the answer
+  // Tokens that the model reads, with the answer. Throws NetworkError.
+  int64_t max_positions() const;
 
  private:
   processes::ChildProcess process_;

@@ -17,14 +17,11 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kStderr = "_stderr";
 
 // The harness puts the time into the name, so the last name is the newest.
-fs::path newest_results(const fs::path& folder) {
+fs::path newest_results(const fs::path& folder, const std::set<fs::path>& former) {
   fs::path newest;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with("results_") && name.ends_with(".json") &&
-        (newest.empty() || name > newest.filename().string()))
-      newest = entry.path();
-  }
+  for (const fs::path& file : results_files(folder))
+    if (!former.contains(file) && (newest.empty() || file.filename() > newest.filename()))
+      newest = file;
   if (newest.empty())
     throw DataError("the harness wrote no results_*.json",
                     {.file = folder.string(), .hint = "see harness.log in that folder"});
@@ -81,8 +78,17 @@ std::string figure_text(const Json& figures, const std::string& key) {
 
 }  // namespace
 
-Json read_harness_results(const fs::path& folder) {
-  const fs::path file = newest_results(folder);
+std::set<fs::path> results_files(const fs::path& folder) {
+  std::set<fs::path> files;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("results_") && name.ends_with(".json")) files.insert(entry.path());
+  }
+  return files;
+}
+
+Json read_harness_results(const fs::path& folder, const std::set<fs::path>& former) {
+  const fs::path file = newest_results(folder, former);
   try {
     const Json results = Json::parse(read_file(file));
     Json tasks = Json::object();

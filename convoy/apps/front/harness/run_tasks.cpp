@@ -4,10 +4,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "convoy/apps/front/harness/harness_table.h"
 #include "convoy/apps/front/standard_streams.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
+#include "convoy/core/base/hash.h"
 #include "convoy/core/io/foreign_checkpoint.h"
 
 namespace convoy::apps {
@@ -84,6 +88,17 @@ MeasuredModel model_after(const settings::TrainSettings& train,
   return model;
 }
 
+// One hash of all weights in the folder. A training that goes on writes other ones.
+std::string hash_of_weights(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".safetensors") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  Sha256 hash;
+  for (const fs::path& file : files) hash.update(sha256_hex_of_file(file));
+  return hash.hex();
+}
+
 }  // namespace
 
 RunTasks::RunTasks(const Context& context, const settings::TrainSettings& train,
@@ -97,22 +112,29 @@ RunTasks::RunTasks(const Context& context, const settings::TrainSettings& train,
                   : record_with(folder.path(), settings_json(train.eval))) {}
 
 void RunTasks::measure_before() {
-  if (!train_.eval.tasks.names.empty()) measure("before", model_before(train_));
+  if (train_.eval.tasks.names.empty()) return;
+  const MeasuredModel model = model_before(train_);
+  measure("before", model, {{"words", model.server_words}, {"adapter", model.adapter}});
 }
 
 void RunTasks::measure_after() {
   if (train_.eval.tasks.names.empty()) return;
-  measure("after", model_after(train_, folder_));
+  const fs::path result =
+      train_.tuning.mode == "full" ? folder_.model_folder() : folder_.adapter_folder();
+  measure("after", model_after(train_, folder_),
+          {{"words", compute_words(train_)}, {"weights", hash_of_weights(result)}});
   write_to_stderr(run_tasks_table(record_));
 }
 
-void RunTasks::measure(const char* when, MeasuredModel model) {
-  if (record_.contains(when)) return;
-  model.server_words.insert(model.server_words.end(), {"--devices", on_gpus_ ? "cuda" : "cpu"});
+void RunTasks::measure(const std::string& when, const MeasuredModel& model, Json of) {
+  if (record_.contains(when) && record_.value(when + "_of", Json()) == of) return;
+  MeasuredModel placed = model;
+  placed.server_words.insert(placed.server_words.end(), {"--devices", on_gpus_ ? "cuda" : "cpu"});
   context_.log().info(
       fmt::format("measuring {} {} the training", fmt::join(train_.eval.tasks.names, ", "), when));
-  record_[when] = measure_tasks(context_, train_.eval, find_harness(train_.eval, kPythonKey), model,
-                                folder_.path() / "tasks" / when);
+  record_[when] = measure_tasks(context_, train_.eval, find_harness(train_.eval, kPythonKey),
+                                placed, folder_.path() / "tasks" / when);
+  record_[when + "_of"] = std::move(of);
   write_file_atomic(folder_.path() / kRecordName, record_.dump(2) + "\n");
 }
 

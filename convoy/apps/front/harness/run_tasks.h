@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tasks of lm-evaluation-harness that a training measures before and after it (`eval.tasks`).
-// RUN/tasks.json keeps the figures: {"settings": {...}, "before": FIGURES, "after": FIGURES}; the
-// harness' own files are in RUN/tasks/before and after.
+// RUN/tasks.json keeps the figures: {"settings": {...}, "before": FIGURES, "before_of": MODEL,
+// "after": FIGURES, "after_of": MODEL}; the harness' own files are in RUN/tasks/before and after.
 #pragma once
 
 #include <filesystem>
@@ -23,13 +23,15 @@ class RunTasks {
            const telemetry::RunFolder& folder, bool on_gpus);
 
   // Measures the model that the training starts from, unless a former start has measured it for the
-  // same settings of `eval`. Throws the errors of measure_tasks().
+  // same settings of `eval`. Throws the errors of measure_tasks(), StopRequest among them.
   void measure_before();
-  // Measures what the training has written, and prints both to stderr. The same holds.
+  // Measures what the training has written, and prints both to stderr. The same holds; weights that
+  // a longer training has written since are measured again.
   void measure_after();
 
  private:
-  void measure(const char* when, MeasuredModel model);
+  // `of`: what tells the model from other ones.
+  void measure(const std::string& when, const MeasuredModel& model, nlohmann::ordered_json of);
 
   const Context& context_;
   const settings::TrainSettings& train_;

@@ -47,6 +47,15 @@ std::vector<std::string> train_worker_command(const TrainStart& start, const Tra
   return words;
 }
 
+int conclude_stop(const Context& context, const std::string& to_go_on) {
+  const ErrorReaders readers = error_readers(context.common.json);
+  const std::string words = "resume with: " + to_go_on;
+  if (readers.people) context.log().info("stopped on request; " + words);
+  if (readers.programs)
+    write_to_stderr(StopRequest("stopped on request", {.hint = words}).json_line() + "\n");
+  return static_cast<int>(ExitCode::Stopped);
+}
+
 int conclude_training(const Context& context, const launch::LaunchReport& report,
                       const std::string& to_go_on) {
   const bool stopped = !report.failed() && report.exit_code == static_cast<int>(ExitCode::Stopped);

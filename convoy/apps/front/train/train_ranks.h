@@ -21,6 +21,10 @@ struct TrainFiles {
 
 std::vector<std::string> train_worker_command(const TrainStart& start, const TrainFiles& files);
 
+// Prints that the training was stopped and the command `to_go_on` that resumes. Returns the exit
+// code.
+int conclude_stop(const Context& context, const std::string& to_go_on);
+
 // Prints how the ranks ended and, after a stop, the command `to_go_on` that resumes; empty = none.
 // Returns the exit code.
 int conclude_training(const Context& context, const launch::LaunchReport& report,

@@ -193,6 +193,17 @@ void remove_if_refused(const RunPlace& place, const settings::TrainSettings& tra
   if (train.train.output_dir.empty()) fs::remove(place.folder.path().parent_path(), ignored);
 }
 
+// Calls `work`. True when a signal ended it.
+template <class Work>
+bool is_stopped_in(const Work& work) {
+  try {
+    work();
+    return false;
+  } catch (const StopRequest&) {
+    return true;
+  }
+}
+
 }  // namespace
 
 int run_training(const TrainStart& start, NodeConfig config, const std::string& to_go_on) {
@@ -207,15 +218,16 @@ int run_training(const TrainStart& start, NodeConfig config, const std::string& 
   const RunPlace place = open_run_place(start, *config.train, own);
   place_attempt(start, train_files(start, config, place, scratch), place.folder, job.attempt);
   write_placement(start.setup, place.folder);
+  const std::string go_on = to_go_on.empty()
+                                ? command_to_go_on(start.found, *config.train, place.folder.path())
+                                : to_go_on;
   RunTasks tasks(context, *config.train, place.folder, start.setup.on_gpus);
-  tasks.measure_before();
+  if (is_stopped_in([&] { tasks.measure_before(); })) return conclude_stop(context, go_on);
   launch::LaunchReport report = run_watched(start, *config.train, place, job);
   remove_if_refused(place, *config.train, report);
-  const int code = conclude_training(
-      context, report,
-      to_go_on.empty() ? command_to_go_on(start.found, *config.train, place.folder.path())
-                       : to_go_on);
-  if (code == 0) tasks.measure_after();
+  const int code = conclude_training(context, report, go_on);
+  if (code == 0 && is_stopped_in([&] { tasks.measure_after(); }))
+    return conclude_stop(context, go_on);
   if (code == 0 && own && context.common.json) print_result(place.folder);
   return code;
 }
