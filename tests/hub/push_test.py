@@ -388,6 +388,42 @@ class Runs(PushCase):
         _, err = self.push_run()
         self.assertNotIn("folder of this machine", err)
 
+    def add_checkpoint(self):
+        state = {
+            "global_step": 3,
+            "max_steps": 250,
+            "epoch": 0.5,
+            "log_history": [
+                {"step": 2, "eval_loss": 0.875},
+                {"step": 3, "loss": 1.0},
+                {"step": 3, "eval_loss": 0.625, "eval_runtime": 1.0},
+            ],
+        }
+        write_files(
+            self.run_folder / "checkpoints/step-00000003",
+            {
+                "adapter_config.json": b"{}",
+                "adapter_model.safetensors": b"weights",
+                "optimizer.safetensors": b"moments",
+                "optimizer-00001-of-00002.safetensors": b"moments",
+                "manifest.json": b"{}",
+                "trainer_state.json": json.dumps(state).encode(),
+            },
+        )
+
+    def test_a_checkpoint_has_its_own_figures_and_no_state(self):
+        self.add_checkpoint()
+        _, err = self.push_run("checkpoints/step-00000003")
+        self.assertEqual(err.count("the state of the training stays here"), 1)
+        self.assertEqual(
+            set(self.repository().files),
+            {"README.md", "adapter_config.json", "adapter_model.safetensors"},
+        )
+        self.assertIn("| steps | 3 |", self.card())
+        self.assertIn("| `eval_loss` | 0.625 |", self.card())
+        for words in ("250", "0.875", "exact_match", "loss in training"):
+            self.assertNotIn(words, self.card())
+
     def test_a_card_that_is_there_stays(self):
         write_files(self.run_folder, {"adapter/README.md": b"# Mine\n"})
         self.push_run()
@@ -507,6 +543,21 @@ class Access(PushCase):
         self.hub.faults.append({"match": "/api/repos/create", "status": 403, "times": -1})
         self.push()
         self.expect_whole()
+
+    def test_texts_that_are_not_utf8(self):
+        _, err = self.run_convoy(
+            *("models", "push", self.model, NAME, "--message", "\udcff"), code=2
+        )
+        self.assertIn("--message", err)
+        for name in (".gitignore", "README.md"):
+            write_files(self.model, {name: b"caf\xe9\n"})
+            _, err = self.push(code=10)
+            self.assertIn(name, err)
+            write_files(self.model, {name: b"cafe\n"})
+        write_files(self.model, {"a\udcff.json": b"{}"})
+        _, err = self.push(code=10)
+        self.assertIn("a\\xff.json", err)
+        self.assertEqual(self.hub.requests, [])
 
     def test_wrong_words(self):
         for name in ("tiny", "a/b/c", "../x", "me/"):

@@ -13,6 +13,7 @@
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/quiet_thread.h"
+#include "convoy/core/base/utf8.h"
 #include "convoy/core/io/hub_cache.h"
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/data/hub/hub_client.h"
@@ -40,6 +41,7 @@ class Push {
             curl_, settings, plan.target, [this] { return must_stop(); }, log) {}
 
   PushResult run() {
+    require_utf8();
     log_.info(fmt::format("asking {} for {}", settings_.endpoint, plan_.target.id));
     result_.is_new = client_.create_repository(plan_.is_private);
     if (plan_.is_private && !result_.is_new)
@@ -54,6 +56,15 @@ class Push {
   }
 
  private:
+  // The hub reads these as JSON.
+  void require_utf8() const {
+    for (const PushFile& file : plan_.files)
+      if (file.path == "README.md" || file.path == ".gitignore")
+        if (const auto at = find_invalid_utf8(text_of(file)))
+          throw DataError(fmt::format("{}: wanted UTF-8, found another byte at {}", file.path, *at),
+                          {.file = file.path, .hint = "save the file as UTF-8"});
+  }
+
   bool must_stop() const { return has_failed_ || stop_(); }
 
   static std::string text_of(const PushFile& file) {
@@ -206,6 +217,9 @@ void require_push_name(const PushTarget& target) {
 PushResult push(const PushPlan& plan, const HubSettings& settings, const StopTest& stop,
                 TransferProgress& progress, const Log& log) {
   require_push_name(plan.target);
+  if (find_invalid_utf8(plan.message))
+    throw ConfigError("the message of the commit is not UTF-8",
+                      {.key = "--message", .hint = "write it in UTF-8"});
   if (settings.is_offline)
     throw ConfigError("HF_HUB_OFFLINE forbids access to the hub", {.hint = "unset it to push"});
   if (settings.token.empty())

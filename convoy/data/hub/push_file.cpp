@@ -11,6 +11,7 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/core/base/utf8.h"
 #include "convoy/data/hub/blob_hash.h"
 
 namespace convoy::hub {
@@ -22,6 +23,14 @@ constexpr int64_t kPieceBytes = int64_t{1} << 20;
 
 bool is_left_out(const fs::path& folder_name) {
   return folder_name == ".git" || folder_name == ".cache";
+}
+
+// The name with each byte beyond ASCII as \xNN.
+std::string shown_name(const std::string& path) {
+  std::string shown;
+  for (const unsigned char byte : path)
+    shown += byte < 0x80 ? std::string(1, static_cast<char>(byte)) : fmt::format("\\x{:02x}", byte);
+  return shown;
 }
 
 template <class Take>
@@ -48,6 +57,10 @@ std::vector<PushFile> files_to_push(const fs::path& folder, const FileChoice& ch
       if (!entry->is_regular_file()) continue;
       const std::string path = entry->path().lexically_relative(folder).generic_string();
       if (chosen_files({path}, choice, [](const std::string&) { return true; }).empty()) continue;
+      if (find_invalid_utf8(path))
+        throw DataError(
+            fmt::format("the hub takes no file name that is not UTF-8: {}", shown_name(path)),
+            {.file = folder.string(), .hint = "rename the file"});
       found.push_back({.path = path,
                        .source = entry->path(),
                        .size_bytes = static_cast<int64_t>(entry->file_size())});

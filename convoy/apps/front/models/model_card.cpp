@@ -15,6 +15,7 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/trimmed.h"
 #include "convoy/core/io/hub_cache.h"
+#include "convoy/core/telemetry/logs/trainer_state.h"
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/core/telemetry/runs/run_history.h"
 
@@ -215,6 +216,27 @@ Rows figure_rows(const json& figures) {
   return rows;
 }
 
+// The figures of a checkpoint, which differ from those at the run's end: its steps, and what an
+// evaluation at that step has found.
+json figures_of_checkpoint(const fs::path& state_file) {
+  const telemetry::TrainerState state = telemetry::parse_trainer_state(read_file(state_file));
+  json figures = {{"global_step", state.global_step}, {"epoch", state.epoch}};
+  for (const json& logged : state.log_history)
+    if (logged.is_object() && logged.value("step", json()) == state.global_step)
+      for (const auto& [key, value] : logged.items())
+        if (key.starts_with("eval_")) figures[key] = value;
+  return figures;
+}
+
+json figures_of(const fs::path& run, const fs::path& model) {
+  if (model.parent_path().filename() == "checkpoints") {
+    const fs::path state_file = model / "trainer_state.json";
+    return fs::exists(state_file) ? figures_of_checkpoint(state_file) : json::object();
+  }
+  json figures = telemetry::read_run_record(run / "metrics.json");
+  return figures.is_object() ? figures : json::object();
+}
+
 }  // namespace
 
 std::string model_card(const fs::path& run, const fs::path& model, const std::string& name) {
@@ -222,8 +244,6 @@ std::string model_card(const fs::path& run, const fs::path& model, const std::st
   if (!record.is_object())
     throw DataError(fmt::format("{} holds no record of a run", run.string()),
                     {.file = (run / "run.json").string(), .hint = "write a README.md by hand"});
-  json figures = telemetry::read_run_record(run / "metrics.json");
-  if (!figures.is_object()) figures = json::object();
   const bool is_adapter = fs::exists(model / "adapter_config.json");
   const BaseModel base = base_of(record);
   std::string text = front_matter(record, base, is_adapter);
@@ -237,7 +257,7 @@ std::string model_card(const fs::path& run, const fs::path& model, const std::st
                       text_at(record, "/version"));
   text += table("Data", data_rows(record));
   text += table("Training", setting_rows(record, is_adapter));
-  text += table("Figures", figure_rows(figures));
+  text += table("Figures", figure_rows(figures_of(run, model)));
   return text;
 }
 

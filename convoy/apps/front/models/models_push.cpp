@@ -2,11 +2,13 @@
 //
 // `convoy models push`: uploads a model folder, an adapter folder or what a run has trained.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/models/hub_transfer.h"
@@ -47,7 +49,16 @@ struct PushFlags {
 struct PushSource {
   fs::path folder;    // its files are pushed
   fs::path run = {};  // the run folder that holds it; empty: none
+
+  bool is_checkpoint() const { return !run.empty() && folder.parent_path() == run / "checkpoints"; }
 };
+
+// Files that only a training needs, to go on from a checkpoint.
+const std::vector<std::string>& training_files() {
+  static const std::vector<std::string> files = {"manifest.json", "optimizer.safetensors",
+                                                 "optimizer-*.safetensors", "trainer_state.json"};
+  return files;
+}
 
 bool is_run(const fs::path& folder) { return fs::exists(folder / "run.json"); }
 bool holds_adapter(const fs::path& folder) { return fs::exists(folder / "adapter_config.json"); }
@@ -100,11 +111,16 @@ bool has_card(const std::vector<hub::PushFile>& files) {
                      [](const hub::PushFile& file) { return file.path == "README.md"; });
 }
 
-hub::PushPlan plan_of(const PushFlags& flags, const Words& words) {
+hub::PushPlan plan_of(const PushFlags& flags, const Words& words, const Log& log) {
   const PushSource source = find_source(words[0]);
+  hub::FileChoice choice{.include = flags.include.names, .exclude = flags.exclude.names};
+  if (source.is_checkpoint() && choice.include.empty()) {
+    choice.exclude.insert(choice.exclude.end(), training_files().begin(), training_files().end());
+    log.info(fmt::format("the state of the training stays here: {}; --include sends it",
+                         fmt::join(training_files(), ", ")));
+  }
   hub::PushPlan plan{.target = {.id = words[1], .revision = flags.revision},
-                     .files = hub::files_to_push(source.folder, {.include = flags.include.names,
-                                                                 .exclude = flags.exclude.names}),
+                     .files = hub::files_to_push(source.folder, choice),
                      .message = flags.message,
                      .is_private = flags.is_private,
                      .num_parallel = flags.jobs};
@@ -208,7 +224,7 @@ int push_model(const Context& context, const PushFlags& flags, const Words& word
                       {.hint = "convoy models push DIR USER/NAME"});
   hub::HubSettings settings = hub::read_hub_settings();
   hub::require_push_name({.id = words[1], .revision = flags.revision});
-  const hub::PushPlan plan = plan_of(flags, words);
+  const hub::PushPlan plan = plan_of(flags, words, context.log());
   warn_of_local_base(plan, context.log());
   if (flags.dry_run) {
     print_plan(context, plan);
