@@ -6,6 +6,7 @@
 
 #include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/shell_word.h"
 #include "convoy/core/reports/trackio_report.h"
 #include "convoy/core/reports/wandb_report.h"
 
@@ -23,7 +24,7 @@ std::unique_ptr<telemetry::ReportSink> open_trackio(ReportRun run, const Log& lo
   const std::filesystem::path file = trackio_file(run.project);
   auto report = std::make_unique<TrackioReport>(file, run, log);
   log.info(fmt::format("trackio: run {} ({}) in {}; `trackio show --project {}` shows it", run.name,
-                       run.id, file.string(), run.project));
+                       run.id, file.string(), shell_word(run.project)));
   return report;
 }
 
@@ -31,7 +32,7 @@ std::unique_ptr<telemetry::ReportSink> open_wandb(ReportRun run, const Log& log)
   run.project = project_of(run, "WANDB_PROJECT");
   auto report = std::make_unique<WandbReport>(wandb_folder(run.folder), run, log);
   log.info(fmt::format("wandb: offline run {} of project {}; `wandb sync {}` uploads it", run.name,
-                       run.project, report->folder().string()));
+                       run.project, shell_word(report->folder().string())));
   return report;
 }
 
@@ -46,7 +47,7 @@ std::vector<std::unique_ptr<telemetry::ReportSink>> open_reports(
        {std::pair<const char*, Open>{"trackio", open_trackio}, {"wandb", open_wandb}}) {
     if (std::find(backends.begin(), backends.end(), name) == backends.end()) continue;
     try {
-      if (named.id.empty()) named.id = report_id(run.folder, run.resume_step);
+      if (named.id.empty()) named.id = report_id(run.folder);
       reports.push_back(open(named, log));
     } catch (const Error& error) {
       log.warning(fmt::format("no report to {}: {}", name, error.sentence()));

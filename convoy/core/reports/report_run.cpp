@@ -21,10 +21,10 @@ std::string new_id() {
 
 }  // namespace
 
-std::string report_id(const std::filesystem::path& folder, int64_t resume_step) {
+std::string report_id(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / "report.json";
   std::error_code ignored;
-  if (resume_step >= 0 && std::filesystem::is_regular_file(file, ignored)) {
+  if (std::filesystem::is_regular_file(file, ignored)) {
     const nlohmann::json kept = nlohmann::json::parse(read_file(file), nullptr, false);
     if (kept.is_object() && kept.contains("id") && kept["id"].is_string())
       return kept["id"].get<std::string>();

@@ -17,11 +17,11 @@ struct ReportRun {
   std::string project = {};           // groups runs
   // The resolved settings.
   nlohmann::ordered_json config = nlohmann::ordered_json::object();
-  int64_t resume_step = -1;  // rows of later steps are dropped; -1 = from the beginning
+  int64_t resume_step = -1;  // rows of later steps are dropped; -1 = all
 };
 
-// The id that the run in `folder` has in other programs' records, kept in RUN/report.json. A run
-// that begins at step 1 (`resume_step` < 0) gets a new one. Throws IoError.
-std::string report_id(const std::filesystem::path& folder, int64_t resume_step);
+// The id that the run in `folder` has in other programs' records, kept in RUN/report.json; a new
+// one at the first start. Throws IoError.
+std::string report_id(const std::filesystem::path& folder);
 
 }  // namespace convoy::reports

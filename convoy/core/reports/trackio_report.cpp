@@ -60,8 +60,12 @@ fs::path trackio_folder() {
 
 fs::path trackio_file(const std::string& project) {
   std::string name;
-  for (const unsigned char letter : project)
+  for (const unsigned char letter : project) {
+    if (letter >= 0x80)
+      throw ConfigError(fmt::format("`{}` is no project name for trackio here", project),
+                        {.hint = "wanted ASCII letters, digits, '-' and '_'"});
     if (std::isalnum(letter) || letter == '-' || letter == '_') name += static_cast<char>(letter);
+  }
   return trackio_folder() / ((name.empty() ? "default" : name) + ".db");
 }
 

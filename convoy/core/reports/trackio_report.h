@@ -17,6 +17,8 @@ namespace convoy::reports {
 
 // TRACKIO_DIR, else the folder `trackio` of the hub's home; and the file of a project in it.
 std::filesystem::path trackio_folder();
+// Throws ConfigError for a project with letters beyond ASCII: trackio keeps the ones
+// of Python's isalnum().
 std::filesystem::path trackio_file(const std::string& project);
 
 class TrackioReport : public telemetry::ReportSink {

@@ -76,6 +76,7 @@ TEST(TrackioReport, AProjectIsAFileOfItsLetters) {
   ::setenv("TRACKIO_DIR", "/somewhere", 1);
   EXPECT_EQ(trackio_file("my sums/v1.0_b-c"), "/somewhere/mysumsv10_b-c.db");
   EXPECT_EQ(trackio_file("../.."), "/somewhere/default.db");
+  EXPECT_THROW(trackio_file("s\u00fcms"), ConfigError);
   ::unsetenv("TRACKIO_DIR");
   ::setenv("HF_HOME", "/home/hf", 1);
   EXPECT_EQ(trackio_file("p"), "/home/hf/trackio/p.db");

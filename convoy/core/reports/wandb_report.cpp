@@ -31,6 +31,7 @@ enum RecordField : uint64_t {
   kNumber = 1,
   kHistory = 2,
   kSummary = 3,
+  kConfig = 5,
   kFiles = 6,
   kMetric = 12,
   kRun = 17,
@@ -129,6 +130,14 @@ fs::path find_log(const fs::path& parent, const std::string& id) {
   return {};
 }
 
+std::string config_of(const ReportRun& run) {
+  std::string config;  // ConfigRecord.update=1
+  put_bytes(config, 1, item(kKey, "_wandb", "{}"));
+  for (const auto& [key, value] : run.config.items())
+    put_bytes(config, 1, item(kKey, key, value.dump()));
+  return config;
+}
+
 }  // namespace
 
 fs::path wandb_folder(const fs::path& run_folder) {
@@ -138,36 +147,45 @@ fs::path wandb_folder(const fs::path& run_folder) {
 
 WandbReport::WandbReport(const fs::path& parent, const ReportRun& run, const Log& log)
     : begin_seconds_(wall_clock_seconds()) {
-  const fs::path kept = run.resume_step >= 0 ? find_log(parent, run.id) : fs::path();
-  if (!kept.empty()) {
-    folder_ = kept.parent_path();
-    // The marks of `wandb sync`: the whole file is to be uploaded again.
-    std::error_code ignored;
-    for (const char* mark : {".synced", ".syncstate"}) fs::remove(kept.string() + mark, ignored);
-    num_records_ = cut_wandb_log(kept, [&](std::string_view record) {
-      if (const auto told = member(record, kRun))
-        if (const auto begin = member(*told, 17)) {
-          MessageReader reader(*begin);
-          if (const auto seconds = reader.next())
-            begin_seconds_ = static_cast<double>(seconds->value);
-        }
-      if (member(record, kExit)) return true;
-      const auto history = member(record, kHistory);
-      if (!history) return false;
-      if (step_of(*history) > run.resume_step) return true;
-      ++num_rows_;
-      return false;
-    });
-  } else {
-    folder_ = parent / fmt::format("offline-run-{}-{}",
-                                   local_time_text(static_cast<std::time_t>(begin_seconds_),
-                                                   "%Y%m%d_%H%M%S"),
-                                   run.id);
-  }
+  const fs::path kept = find_log(parent, run.id);
+  folder_ = kept.empty()
+                ? parent / fmt::format("offline-run-{}-{}",
+                                       local_time_text(static_cast<std::time_t>(begin_seconds_),
+                                                       "%Y%m%d_%H%M%S"),
+                                       run.id)
+                : kept.parent_path();
+  if (!kept.empty()) go_on(kept, run.resume_step);
   // wandb shows the files of this folder beside the run.
   write_file_atomic(folder_ / "files" / "convoy.json", run.config.dump(1) + "\n");
   log_file_ = std::make_unique<WandbLog>(folder_ / fmt::format("run-{}.wandb", run.id), log);
-  if (num_records_ == 0) begin(run);
+  if (num_records_ == 0)
+    begin(run);
+  else
+    add(kConfig, config_of(run));
+}
+
+void WandbReport::go_on(const fs::path& kept, int64_t resume_step) {
+  std::error_code ignored;
+  // The marks of `wandb sync`: the whole file is to be uploaded again.
+  for (const char* mark : {".synced", ".syncstate"}) fs::remove(kept.string() + mark, ignored);
+  if (resume_step < 0) {
+    fs::remove(kept);
+    return;
+  }
+  num_records_ = cut_wandb_log(kept, [&](std::string_view record) {
+    if (const auto told = member(record, kRun))
+      if (const auto begin = member(*told, 17)) {
+        MessageReader reader(*begin);
+        if (const auto seconds = reader.next())
+          begin_seconds_ = static_cast<double>(seconds->value);
+      }
+    if (member(record, kExit)) return true;
+    const auto history = member(record, kHistory);
+    if (!history) return false;
+    if (step_of(*history) > resume_step) return true;
+    ++num_rows_;
+    return false;
+  });
 }
 
 void WandbReport::add(uint64_t field, std::string_view message) {
@@ -185,15 +203,11 @@ void WandbReport::begin(const ReportRun& run) {
   put_bytes(header, 1, version);
   add(kHeader, header);
 
-  std::string config;  // ConfigRecord.update=1
-  put_bytes(config, 1, item(kKey, "_wandb", "{}"));
-  for (const auto& [key, value] : run.config.items())
-    put_bytes(config, 1, item(kKey, key, value.dump()));
   // RunRecord{run_id=1, project=3, config=4, display_name=8, host=13, start_time=17}.
   std::string told;
   put_bytes(told, 1, run.id);
   put_bytes(told, 3, run.project);
-  put_bytes(told, 4, config);
+  put_bytes(told, 4, config_of(run));
   put_bytes(told, 8, run.name);
   put_bytes(told, 13, telemetry::host_name());
   put_bytes(told, 17, timestamp(begin_seconds_));

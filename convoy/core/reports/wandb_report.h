@@ -2,7 +2,7 @@
 //
 // The figures of a run as an offline run of wandb, which `wandb sync` uploads: a folder
 // offline-run-TIME-ID with the file run-ID.wandb. A resumed run goes on in its file, without the
-// rows of steps that are done again.
+// rows of steps that are done again and with its new settings; a run from step 1 replaces it.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,8 @@ class WandbReport : public telemetry::ReportSink {
 
  private:
   void begin(const ReportRun& run);
+  // Reads the former start's figures in `kept`, and drops the rows of steps that are done again.
+  void go_on(const std::filesystem::path& kept, int64_t resume_step);
   // Appends a record whose member `field` is the message.
   void add(uint64_t field, std::string_view message);
   double runtime_seconds() const;

@@ -115,9 +115,28 @@ TEST(WandbReport, AResumedRunGoesOnInItsFile) {
     first.add_row(2, {{"train/loss", 2}});
     first.end(0);
   }
-  const WandbReport second(folder.path(), a_run(1), Log());
-  EXPECT_EQ(records_of(file_of(second)).size(), num_records);
+  ReportRun changed = a_run(1);
+  changed.config["train"]["learning_rate"] = 0.375;
+  const WandbReport second(folder.path(), changed, Log());
+  const std::vector<std::string> records = records_of(file_of(second));
+  ASSERT_EQ(records.size(), num_records + 1);
+  EXPECT_NE(records.back().find("0.375"), std::string::npos);
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1);
+}
+
+TEST(WandbReport, ARunThatBeginsAnewReplacesItsFile) {
+  const testing::TemporaryFolder folder;
+  fs::path file;
+  size_t num_records = 0;
+  {
+    WandbReport first(folder.path(), a_run(), Log());
+    file = file_of(first);
+    num_records = records_of(file).size();
+    first.add_row(1, {{"train/loss", 1}});
+  }
+  const WandbReport second(folder.path(), a_run(), Log());
+  EXPECT_EQ(file_of(second), file);
+  EXPECT_EQ(records_of(file).size(), num_records);
 }
 
 TEST(OpenReports, TheProgramsShareAnIdThatStays) {
@@ -145,12 +164,13 @@ TEST(OpenReports, TheProgramsShareAnIdThatStays) {
   ::unsetenv("TRACKIO_DIR");
 }
 
-TEST(ReportId, StaysInAResumedRun) {
-  const testing::TemporaryFolder folder;
-  const std::string id = report_id(folder.path(), -1);
+// Also in one that was killed before its first checkpoint and begins again at step 1.
+TEST(ReportId, IsThatOfTheFolder) {
+  const testing::TemporaryFolder folder, other;
+  const std::string id = report_id(folder.path());
   EXPECT_EQ(id.size(), 8u);
-  EXPECT_EQ(report_id(folder.path(), 3), id);
-  EXPECT_NE(report_id(folder.path(), -1), id);
+  EXPECT_EQ(report_id(folder.path()), id);
+  EXPECT_NE(report_id(other.path()), id);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 namespace convoy::settings {
 
-// Adds an error for each name of an unknown program.
+// Adds an error for each name of an unknown program, and for a project that they would not take.
 void check_reports(const LoggingSettings& logging, const config::Resolved& resolved,
                    config::ErrorList& errors);
 

@@ -290,6 +290,21 @@ TEST(TrainSettings, ReportsThatAreNotHereBecomeTensorBoards) {
             std::string::npos)
       << fate("logging.backend=tensorbord");
   EXPECT_NE(fate("logging.backend=wandv").find("did you mean `wandb`"), std::string::npos);
+  const auto fate_of_project = [](const std::string& backend, const std::string& project) {
+    try {
+      testing::with({"logging.backend=" + backend, "logging.project='" + project + "'"});
+    } catch (const ConfigError& error) {
+      return error.sentence();
+    }
+    return std::string();
+  };
+  for (const std::string& project : {std::string("a/b"), std::string("50%"), std::string(129, 'a')})
+    EXPECT_NE(fate_of_project("wandb", project).find("is no project name: wandb takes"),
+              std::string::npos)
+        << project;
+  EXPECT_NE(fate_of_project("all", "s\u00fcms").find("for trackio"), std::string::npos);
+  EXPECT_EQ(fate_of_project("trackio", "a/b").find("project name"), std::string::npos);
+  EXPECT_EQ(fate_of_project("wandb", "s\u00fcms").find("project name"), std::string::npos);
 }
 
 // Tests a run's missing inputs, in a folder of its own.

@@ -13,12 +13,9 @@
 namespace convoy::launch {
 namespace {
 
-bool is_one_of(char letter, std::string_view letters) {
-  return letters.find(letter) != std::string_view::npos;
-}
-
 bool is_plain(char letter, std::string_view others) {
-  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || is_one_of(letter, others);
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 ||
+         others.find(letter) != std::string_view::npos;
 }
 
 // Words that YAML 1.1 takes for a boolean or for nothing.
@@ -106,22 +103,6 @@ void append_block(std::string& text, const nlohmann::ordered_json& value, size_t
 }
 
 }  // namespace
-
-std::string shell_word(std::string_view text) {
-  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char letter) {
-    return is_plain(letter, "_./-:,+@%=");
-  });
-  if (plain) return std::string(text);
-  std::string word = "'";
-  for (const char letter : text) {
-    if (letter == '\'') {
-      word += "'\\''";
-    } else {
-      word += letter;
-    }
-  }
-  return word + "'";
-}
 
 std::string shell_words(const std::vector<std::string>& words) {
   std::string text;

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "convoy/core/base/shell_word.h"
+
 namespace convoy::launch {
 
-// One shell word with the bytes of `text`. Plain words stay as they are; other words are put in
-// single quotes.
-std::string shell_word(std::string_view text);
+using ::convoy::shell_word;
 std::string shell_words(const std::vector<std::string>& words);
 
 // Block style, keys in the order of `document`, a string quoted wherever a reader of YAML 1.1 or

@@ -45,6 +45,8 @@ for record in records(pathlib.Path(sys.argv[1]).read_bytes()):
     if kind == "run":
         told["run"] = [record.run.run_id, record.run.project, record.run.display_name]
         told["config"] = items_of(record.run.config.update)
+    elif kind == "config":
+        told["config"].update(items_of(record.config.update))
     elif kind == "history":
         row = items_of(record.history.item)
         assert row["_step"] == record.history.step.num
