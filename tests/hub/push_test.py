@@ -506,6 +506,24 @@ class Faults(PushCase):
         self.assertIn("unexpected end of the flow", err)
         self.assertEqual(self.puts(), [])
 
+    def test_what_a_store_lacks_is_no_missing_model(self):
+        for path in ("objects/batch", "/api/verify"):
+            self.fault(match=path, status=404)
+            _, err = self.push(code=10)
+            self.assertNotIn("the hub has no model", err)
+            self.assertIn("answers 404", err)
+
+    def test_a_repository_that_was_moved(self):
+        self.fault(match="/preupload/", status=307, headers={"Location": "/api/models/me/new"})
+        _, err = self.push(code=10)
+        self.assertIn("me/tiny was moved", err)
+        self.assertIn("/api/models/me/new", err)
+
+    def test_control_characters_are_not_shown(self):
+        self.fault(match="/commit/", status=409, error="\x1b[31mred")
+        _, err = self.push(code=10)
+        self.assertIn("?[31mred", err)
+
     def test_an_odd_answer_is_no_answer(self):
         for path in ("/preupload/", "objects/batch", "/commit/"):
             self.fault(match=path, status=200)
@@ -558,6 +576,15 @@ class Access(PushCase):
         _, err = self.push(code=10)
         self.assertIn("a\\xff.json", err)
         self.assertEqual(self.hub.requests, [])
+
+    def test_links_to_no_file_are_named(self):
+        for target in ("absent", "link.json", str(self.home)):
+            link = self.model / "link.json"
+            link.symlink_to(target)
+            _, err = self.push(code=10)
+            self.assertIn("link.json is a link to no file", err)
+            self.push("--exclude", "link.json", "--dry-run")
+            link.unlink()
 
     def test_wrong_words(self):
         for name in ("tiny", "a/b/c", "../x", "me/"):

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "convoy/core/base/printable_text.h"
 #include "convoy/core/base/text_as.h"
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/data/hub/url.h"
@@ -34,7 +35,12 @@ std::string reason_of(const http::Answer& answer) {
     if (body.is_object() && body.contains("error") && body["error"].is_string())
       said = body["error"].get<std::string>();
   }
-  return said.empty() ? "" : fmt::format(" ({:.300})", said);
+  // A store answers XML.
+  constexpr std::string_view kBegin = "<Message>";
+  if (const size_t begin = answer.body.find(kBegin); said.empty() && begin != std::string::npos)
+    said = answer.body.substr(begin + kBegin.size(),
+                              answer.body.find("</Message>", begin) - begin - kBegin.size());
+  return said.empty() ? "" : fmt::format(" ({:.300})", printable_text(said));
 }
 
 HubRequests::HubRequests(const http::CurlLibrary& curl, const HubSettings& settings,

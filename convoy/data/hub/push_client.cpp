@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "convoy/core/base/error.h"
+#include "convoy/core/base/printable_text.h"
 #include "convoy/core/io/json_reader.h"
 #include "convoy/data/hub/url.h"
 
@@ -108,6 +109,7 @@ void PushClient::refuse(const http::Answer& answer, const std::string& url) cons
                                "token with write access ({})",
                                tokens)});
     case 404:
+      if (!url.starts_with(settings_.endpoint + "/api/models/")) break;  // such as a store
       throw DataError(fmt::format("the hub has no {} {}: it answers 404{}",
                                   target_.revision == "main" ? "model" : "branch of a model",
                                   target_.id, reason),
@@ -117,10 +119,19 @@ void PushClient::refuse(const http::Answer& answer, const std::string& url) cons
       throw DataError(fmt::format("{} was changed at the same time: the hub answers {}{}",
                                   target_.id, answer.status, reason),
                       {.hint = "run the same command again: what was sent is not sent again"});
+    case 301:
+    case 302:
+    case 307:
+    case 308:
+      throw DataError(
+          fmt::format("{} was moved: the hub answers {} and names {}", target_.id, answer.status,
+                      printable_text(shown_url(answer.header("location")))),
+          {.hint = "push to the name that it has now"});
     default:
-      throw DataError(fmt::format("{} answers {}{}", shown_url(url), answer.status, reason),
-                      {.hint = "check HF_ENDPOINT, and what the hub says"});
+      break;
   }
+  throw DataError(fmt::format("{} answers {}{}", shown_url(url), answer.status, reason),
+                  {.hint = "check HF_ENDPOINT, and what the hub says"});
 }
 
 http::Answer PushClient::post_any(const std::string& url, const json& body,
@@ -314,15 +325,16 @@ http::Answer PushClient::put(const PushBytes& bytes, const WebAction& to, int64_
     refuse(answer, to.url);
   });
   if (!is_success(answer.status))
-    throw ExpiredAddress(fmt::format("{} answers {}", shown_url(to.url), answer.status),
-                         {.hint = "run the same command again"});
+    throw ExpiredAddress(
+        fmt::format("{} answers {}{}", shown_url(to.url), answer.status, reason_of(answer)),
+        {.hint = "run the same command again"});
   return answer;
 }
 
 void PushClient::send_parts(const PushFile& file, const LargeObject& object,
                             const WebAction& upload, int64_t part_bytes, const SentBytes& sent) {
   const std::vector<std::string> addresses = part_addresses(upload);
-  const int64_t wanted = part_bytes < 1 ? -1 : (file.size_bytes + part_bytes - 1) / part_bytes;
+  const int64_t wanted = (file.size_bytes + part_bytes - 1) / part_bytes;
   if (std::ssize(addresses) != wanted)
     throw DataError(fmt::format("{}: wanted {} addresses of parts of {} bytes, found {}", file.path,
                                 wanted, part_bytes, addresses.size()),
@@ -355,7 +367,12 @@ void PushClient::send_object(const PushFile& file, const LargeObject& object,
                              const ObjectUpload& how, const SentBytes& sent) {
   const auto chunk = how.upload.header.find("chunk_size");
   if (chunk != how.upload.header.end()) {
-    send_parts(file, object, how.upload, whole_number(chunk->second), sent);
+    const int64_t part_bytes = whole_number(chunk->second);
+    if (part_bytes < 1)
+      throw DataError(fmt::format("{}: wanted the bytes of a part, the hub answers chunk_size `{}`",
+                                  file.path, printable_text(chunk->second)),
+                      {.hint = "check HF_ENDPOINT: this is no answer of a hub"});
+    send_parts(file, object, how.upload, part_bytes, sent);
   } else {
     WebAction to = how.upload;
     to.url = own_address(to.url);

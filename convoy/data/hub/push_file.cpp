@@ -52,11 +52,19 @@ std::vector<PushFile> files_to_push(const fs::path& folder, const FileChoice& ch
   try {
     for (auto entry = fs::recursive_directory_iterator(folder);
          entry != fs::recursive_directory_iterator(); ++entry) {
-      if (entry->is_directory() && is_left_out(entry->path().filename()))
+      std::error_code broken;  // a link to itself
+      if (entry->is_directory(broken) && is_left_out(entry->path().filename())) {
         entry.disable_recursion_pending();
-      if (!entry->is_regular_file()) continue;
+        continue;
+      }
+      const bool is_file = entry->is_regular_file(broken);
+      if (!is_file && !entry->is_symlink()) continue;
       const std::string path = entry->path().lexically_relative(folder).generic_string();
       if (chosen_files({path}, choice, [](const std::string&) { return true; }).empty()) continue;
+      if (!is_file)
+        throw DataError(
+            fmt::format("{} is a link to no file: only links to files are pushed", path),
+            {.file = entry->path().string(), .hint = "mend the link, or leave it out: --exclude"});
       if (find_invalid_utf8(path))
         throw DataError(
             fmt::format("the hub takes no file name that is not UTF-8: {}", shown_name(path)),

@@ -30,7 +30,7 @@ constexpr const char* kAdapterName = "adapter";
 // Requests that the harness has open at once. They are more than the rows of an engine on CPUs, so
 // that no place of a step stays empty.
 constexpr int kOpenRequests = 32;
-constexpr std::chrono::milliseconds kLookAgain(100);
+constexpr std::chrono::milliseconds kLookAtHarness(100);
 constexpr int kShownLines = 10;  // lines of a failed harness
 
 // The Python in the first line of the script lm_eval.
@@ -103,7 +103,7 @@ void run_harness(const Words& words, const fs::path& log_file, bool is_quiet,
   processes::ChildProcess child =
       processes::start_child({.program = words, .environment = harness_environment()});
   for (bool has_ended = false; !has_ended;) {
-    has_ended = processes::ends_within(child, kLookAgain);
+    has_ended = processes::ends_within(child, kLookAtHarness);
     // The table of the harness is left out: its figures are printed when it has ended.
     log << processes::read_available(child.output);
     take(processes::read_available(child.errors));
@@ -120,6 +120,11 @@ void run_harness(const Words& words, const fs::path& log_file, bool is_quiet,
 }  // namespace
 
 std::string find_harness(const settings::HarnessSettings& wanted, const std::string& key) {
+  std::error_code ignored;
+  if (!wanted.tasks_folder.empty() && !fs::is_directory(wanted.tasks_folder, ignored))
+    throw ConfigError(fmt::format("{} is no folder", wanted.tasks_folder),
+                      {.key = key.starts_with("--") ? "--tasks-folder" : "eval.tasks_folder",
+                       .hint = "name the folder of the tasks' YAML files"});
   std::string python = wanted.harness_python;
   if (python.empty())
     if (const fs::path script = processes::program_file("lm_eval"); !script.empty())
@@ -141,7 +146,11 @@ nlohmann::ordered_json measure_tasks(const Context& context,
                                      const settings::HarnessSettings& wanted,
                                      const std::string& python, const MeasuredModel& model,
                                      const fs::path& folder) {
-  fs::create_directories(folder);
+  std::error_code refused;
+  fs::create_directories(folder, refused);
+  if (refused)
+    throw IoError(fmt::format("{} cannot be made: {}", folder.string(), refused.message()),
+                  {.file = folder.string(), .hint = "name a folder that can be written"});
   const std::set<fs::path> former = results_files(folder);
   std::vector<int> stop_signals = processes::default_stop_signals();
   stop_signals.push_back(SIGUSR1);

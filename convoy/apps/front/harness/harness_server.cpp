@@ -18,7 +18,7 @@ namespace convoy::apps {
 namespace {
 
 constexpr std::chrono::milliseconds kLookAgain(100);
-constexpr std::chrono::seconds kEndTime(10);
+constexpr std::chrono::seconds kHarnessEndTime(10);
 constexpr const char* kServerHint = "read the server's messages in server.log";
 
 // The address in the server's line "listening on http://..."; empty while there is none.
@@ -59,7 +59,8 @@ std::string fetched(const std::string& url) {
 
 void end_process(const processes::ChildProcess& process) {
   processes::signal_group(process.pid, SIGTERM);
-  if (!processes::ends_within(process, kEndTime)) processes::signal_group(process.pid, SIGKILL);
+  if (!processes::ends_within(process, kHarnessEndTime))
+    processes::signal_group(process.pid, SIGKILL);
   processes::wait_for_child(process.pid);
 }
 

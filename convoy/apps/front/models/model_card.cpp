@@ -148,10 +148,24 @@ std::string front_matter(const json& record, const BaseModel& base, bool is_adap
   return text + "---\n";
 }
 
+// The text as a cell of a table: a bar would end it.
+std::string table_cell(const std::string& text) {
+  std::string escaped;
+  for (const char letter : text) escaped += letter == '|' ? "\\|" : std::string(1, letter);
+  return escaped;
+}
+
+// The text as code. It may hold a backtick.
+std::string as_code(const std::string& text) {
+  return text.find('`') == std::string::npos ? fmt::format("`{}`", text)
+                                             : fmt::format("`` {} ``", text);
+}
+
 std::string table(const std::string& title, const Rows& rows) {
   if (rows.empty()) return {};
   std::string text = fmt::format("\n## {}\n\n| | |\n|---|---|\n", title);
-  for (const auto& [name, value] : rows) text += fmt::format("| {} | {} |\n", name, value);
+  for (const auto& [name, value] : rows)
+    text += fmt::format("| {} | {} |\n", table_cell(name), table_cell(value));
   return text;
 }
 
@@ -165,7 +179,7 @@ Rows data_rows(const json& record) {
     // The hash of a mixture is that of all its sets.
     const bool is_one = split != "train" || trained.size() == 1;
     const std::string hash = is_one ? text_at(record, "/data_hashes/" + split) : "";
-    shown = fmt::format("`{}`{}", shown, hash.empty() ? "" : ", SHA-256 " + hash);
+    shown = fmt::format("{}{}", as_code(shown), hash.empty() ? "" : ", SHA-256 " + hash);
   }
   return rows;
 }
