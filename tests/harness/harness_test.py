@@ -100,7 +100,6 @@ class Harness(unittest.TestCase):
             ended = measure(*flags)
             self.assertEqual(ended.returncode, code, ended.stderr)
             self.assertIn(words, ended.stderr)
-            self.assertNotIn("/tmp", ended.stderr.replace(str(self.folder), ""))
         (self.folder / "file").touch()
         ended = measure("--tasks", "sums_next", "--model", MODEL, "--output", self.folder / "file/x")
         self.assertIn("file/x cannot be made", ended.stderr)

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/hash.h"
 #include "convoy/core/io/foreign_checkpoint.h"
+#include "convoy/machine/processes/signals.h"
 
 namespace convoy::apps {
 namespace {
@@ -128,6 +130,8 @@ void RunTasks::measure_after() {
 
 void RunTasks::measure(const std::string& when, const MeasuredModel& model, Json of) {
   if (record_.contains(when) && record_.value(when + "_of", Json()) == of) return;
+  // A signal that comes before measure_tasks() reads signals waits for it.
+  const processes::SignalStream signals({SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1});
   MeasuredModel placed = model;
   placed.server_words.insert(placed.server_words.end(), {"--devices", on_gpus_ ? "cuda" : "cpu"});
   context_.log().info(
