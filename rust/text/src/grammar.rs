@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
-use llguidance::api::{GrammarInit, TopLevelGrammar};
+use llguidance::api::{GrammarInit, ParserLimits, TopLevelGrammar};
+use llguidance::earley::lexerspec::LexerSpec;
 use llguidance::toktrie::{ApproximateTokEnv, InferenceCapabilities, SimpleVob, TokEnv, TokRxInfo, TokTrie};
-use llguidance::{Logger, Matcher, ParserFactory};
+use llguidance::{Logger, Matcher, ParserFactory, TokenParser};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::abi::{bytes, guard, Text};
-use crate::schema::{checked_schema, schema_of};
+use crate::schema::{checked_schema, schema_of, MOST_BYTES};
 use crate::tokenizer::Handle;
 
 /// Tags of tool calls. Where they are special tokens, a grammar may name them: `<tool_call>`.
@@ -20,6 +21,20 @@ const CALL_TAGS: [&str; 2] = ["<tool_call>", "</tool_call>"];
 /// thousands in a row, and its time grows with their square: 0.3 s for this many, seconds for the
 /// library's 50,000. Schemas stay far below.
 const ITEMS_OF_A_MASK: usize = 10_000;
+
+/// Work of all masks of an answer under a grammar that a client writes, and what each token adds to it.
+/// A unit is one item times the items of a row, because an ambiguous grammar's rows grow with the text
+/// and their time with the square. 10 ns or so each; JSON and arithmetic need 6,000 to 9,000 a token
+/// with a vocabulary of long tokens.
+const WORK_OF_AN_ANSWER: usize = 5_000_000;
+const WORK_OF_A_TOKEN: usize = 20_000;
+
+/// The most bytes of a grammar that a client writes: the compiler calls itself for each rule that a
+/// rule names, so that they bound its stack.
+const MOST_BYTES_OF_LARK: usize = 256 << 10;
+
+/// The stack of a compile. Of it, memory is only what a grammar touches.
+const STACK: usize = 512 << 20;
 
 /// The tokens of a tokenizer as a trie of bytes.
 pub struct Vocabulary {
@@ -33,6 +48,8 @@ pub struct Vocabulary {
 pub struct Place {
     matcher: Matcher,
     vocabulary: Arc<Vocabulary>,
+    /// Work that is left for the masks to come; none where it is not bounded.
+    work_left: Option<usize>,
 }
 
 #[derive(Clone, Copy)]
@@ -89,6 +106,16 @@ impl Vocabulary {
         if text.is_empty() {
             return Err("it is empty".to_string());
         }
+        check_size(kind, text.len())?;
+        std::thread::scope(|scope| {
+            let on_large_stack = std::thread::Builder::new().stack_size(STACK);
+            let compile = || self.compile_checked(kind, source);
+            let running = on_large_stack.spawn_scoped(scope, compile).map_err(|error| error.to_string())?;
+            running.join().map_err(|_| "the compiler of grammars has failed".to_string())?
+        })
+    }
+
+    fn compile_checked(&self, kind: Kind, source: &str) -> Result<Matcher, String> {
         let mut limits = self.factory.limits().clone();
         if matches!(kind, Kind::Lark) {
             limits.step_max_items = ITEMS_OF_A_MASK;
@@ -100,21 +127,57 @@ impl Vocabulary {
             Kind::Lark => TopLevelGrammar::from_lark(source.to_string()),
             Kind::LarkWithSchemas => TopLevelGrammar::from_lark(lark_with_schemas(source)?),
         };
-        let mut parser = self
-            .factory
-            .create_parser_from_init_ext(
-                GrammarInit::Serialized(grammar),
-                Logger::new(0, 0),
-                InferenceCapabilities::default(),
-                limits,
-            )
-            .map_err(|error| in_our_words(&format!("{error:#}")))?;
+        let mut parser = self.parser_of(grammar, limits).map_err(|error| in_our_words(&error))?;
         let warnings = parser.grammar_warnings();
         if !warnings.is_empty() {
             return Err(warnings.join("; "));
         }
         Ok(Matcher::new(Ok(parser)))
     }
+
+    fn parser_of(&self, grammar: TopLevelGrammar, limits: ParserLimits) -> Result<TokenParser, String> {
+        let env = Some(self.factory.tok_env().clone());
+        let (grammar, lexer) = GrammarInit::Serialized(grammar)
+            .to_internal(env, limits.clone())
+            .map_err(|error| format!("{error:#}"))?;
+        check_lexer(&lexer, limits.clone())?;
+        self.factory
+            .create_parser_from_init_ext(
+                GrammarInit::Internal(grammar, lexer),
+                Logger::new(0, 0),
+                InferenceCapabilities::default(),
+                limits,
+            )
+            .map_err(|error| format!("{error:#}"))
+    }
+}
+
+fn check_size(kind: Kind, size: usize) -> Result<(), String> {
+    let most = match kind {
+        Kind::JsonSchema | Kind::LarkWithSchemas => return Ok(()),
+        Kind::Regex | Kind::Choice => MOST_BYTES,
+        Kind::Lark => MOST_BYTES_OF_LARK,
+    };
+    if size > most {
+        return Err(format!("{size} bytes are not covered: at most {most} are"));
+    }
+    Ok(())
+}
+
+/// llguidance finds the bytes with which a text may begin without a limit of its own, and looks behind
+/// each for a whole text: for hours, where a number's remainders or two expressions together have many
+/// states. This does the same beforehand with its limit for a compile.
+fn check_lexer(spec: &LexerSpec, mut limits: ParserLimits) -> Result<(), String> {
+    let mut lexer = spec.to_regex_vec(&mut limits).map_err(|error| format!("{error:#}"))?;
+    lexer.set_fuel(limits.initial_lexer_fuel);
+    let beginning = lexer.initial_state(&spec.all_lexemes());
+    for byte in 0..=255 {
+        lexer.transition(beginning, byte);
+        if lexer.has_error() {
+            return Err("its expressions, or the numbers of `multipleOf`, have too many states".to_string());
+        }
+    }
+    Ok(())
 }
 
 /// llguidance's refusals, without its options, which nobody can set here.
@@ -171,7 +234,8 @@ fn lark_with_schemas(source: &str) -> Result<String, String> {
 
 impl Place {
     fn beginning(vocabulary: Arc<Vocabulary>, kind: Kind, source: &str) -> Result<Place, String> {
-        let mut made = Place { matcher: vocabulary.compile(kind, source)?, vocabulary };
+        let work_left = matches!(kind, Kind::Lark).then_some(WORK_OF_AN_ANSWER);
+        let mut made = Place { matcher: vocabulary.compile(kind, source)?, vocabulary, work_left };
         let mut first = vec![0; made.vocabulary.num_ids.div_ceil(32)];
         let may_end = made.mask(&mut first, true)?;
         if !may_end && first.iter().all(|word| *word == 0) {
@@ -184,6 +248,7 @@ impl Place {
     fn mask(&mut self, words: &mut [u32], begins_text: bool) -> Result<bool, String> {
         let mut mask =
             self.matcher.compute_mask_or_eos().map_err(|error| stop_in_our_words(&error.to_string()))?;
+        self.pay_mask()?;
         if let (true, Some(lost)) = (begins_text, &self.vocabulary.lost_first) {
             mask.sub(lost);
         }
@@ -195,6 +260,16 @@ impl Place {
         words[..size].copy_from_slice(&found[..size]);
         words[size..].fill(0);
         Ok(may_end)
+    }
+
+    fn pay_mask(&mut self) -> Result<(), String> {
+        let (Some(left), Ok(done)) = (self.work_left, self.matcher.last_step_stats()) else { return Ok(()) };
+        let work = done.all_items * done.all_items / done.rows.max(1);
+        let left = (left + WORK_OF_A_TOKEN).checked_sub(work).ok_or(
+            "it needs more work than its limits allow (the whole answer's: write it without ambiguity)",
+        )?;
+        self.work_left = Some(left);
+        Ok(())
     }
 }
 
@@ -271,6 +346,7 @@ pub unsafe extern "C" fn convoy_grammar_copy(place: *const Place) -> *mut Place 
         copy = Box::into_raw(Box::new(Place {
             matcher: place.matcher.clone(),
             vocabulary: place.vocabulary.clone(),
+            work_left: place.work_left,
         }));
         Ok(())
     });
@@ -443,6 +519,9 @@ mod tests {
             .contains("481 `properties` that are not in `required`"));
         let names: Vec<String> = (0..1000).map(|place| format!("p{place}")).collect();
         assert!(schema(&json!({"properties": properties(1000), "required": names}).to_string()).is_ok());
+        let names: Vec<String> = (0..3001).map(|place| format!("p{place}")).collect();
+        let wide = json!({"properties": properties(3001), "required": names}).to_string();
+        assert!(schema(&wide).err().unwrap_or_default().contains("3001 `properties`"));
         let long = json!({"const": "a".repeat(3 << 20)}).to_string();
         assert!(schema(&long).err().unwrap_or_default().contains("bytes is not covered"));
     }
@@ -468,6 +547,97 @@ mod tests {
         assert!(tight < loose, "{tight} {loose}");
         assert_eq!(steps(Kind::Lark, "start: (\"a\" | \"b\" \"c\")*"), 10);
         assert_eq!(steps(Kind::Lark, "start: \"a\" start | \"b\""), 10);
+    }
+
+    /// How many of `count` tokens, `text` byte by byte again and again, the grammar says.
+    fn tokens_said(source: &str, text: &str, count: usize) -> usize {
+        let mut place = Place::beginning(vocabulary(), Kind::Lark, source).unwrap();
+        let mut words = vec![0; place.vocabulary.num_ids.div_ceil(32)];
+        text.bytes()
+            .cycle()
+            .take(count)
+            .take_while(|byte| {
+                place.matcher.consume_token(u32::from(*byte)).unwrap();
+                place.mask(&mut words, false).is_ok()
+            })
+            .count()
+    }
+
+    #[test]
+    fn an_answer_has_a_bound_of_its_own() {
+        let sequences = "start: a a a a a a a\na: b b b b b b | b\nb: c c c c | c\nc: \"x\" | \"y\" | c c";
+        assert!((20..60).contains(&tokens_said(sequences, "x", 300)));
+        let fourfold = "start: s\ns: s s s s | \"a\" | \"b\" | \"\"";
+        assert!((20..120).contains(&tokens_said(fourfold, "ab", 300)));
+        let json = r#"start: value
+            value: object | array | STRING | NUMBER | "true" | "false" | "null"
+            object: "{" [pair ("," pair)*] "}"
+            pair: STRING ":" value
+            array: "[" [value ("," value)*] "]"
+            STRING: /"[^"]*"/
+            NUMBER: /-?[0-9]+(\.[0-9]+)?/"#;
+        assert_eq!(tokens_said(json, "[", 2000), 2000);
+        assert_eq!(tokens_said(json, r#"{"a":[1,2,[3,{}]],"b":"#, 2000), 2000);
+        let arithmetic = r#"start: sum
+            sum: sum "+" term | sum "-" term | term
+            term: term "*" factor | factor
+            factor: /[0-9]+/ | "(" sum ")""#;
+        assert_eq!(tokens_said(arithmetic, "(1*2+3-(4+5)*", 2000), 2000);
+        let query = r#"start: query
+            query: "SELECT " columns " FROM " NAME " WHERE " condition
+            columns: NAME ("," NAME)*
+            condition: condition " AND " test | test
+            test: NAME "=" value
+            value: /[0-9]+/ | "(" query ")"
+            NAME: /[a-z]+/"#;
+        assert_eq!(tokens_said(query, "SELECT a,b FROM c WHERE d=1 AND e=(", 2000), 2000);
+    }
+
+    #[test]
+    fn numbers_and_expressions_of_many_states_are_refused() {
+        for number in ["9999991", "99991", "10007", "0.10007", "1e-9"] {
+            let error = schema(&format!(r#"{{"type": "integer", "multipleOf": {number}}}"#)).err().unwrap();
+            assert!(error.contains("`multipleOf`") && error.contains("not covered"), "{error}");
+        }
+        for number in ["9973", "10000", "1000000", "0.01", "0.00000001"] {
+            assert!(schema(&format!(r#"{{"type": "number", "multipleOf": {number}}}"#)).is_ok(), "{number}");
+        }
+        let (one, other) = (json!({"type": "integer", "multipleOf": 9973}), json!({"multipleOf": 9967}));
+        for together in [
+            json!({"allOf": [one, other]}),
+            json!({"$defs": {"a": one}, "$ref": "#/$defs/a", "multipleOf": 9967}),
+            json!({"type": "integer", "multipleOf": 9973, "anyOf": [other, {"multipleOf": 9949}]}),
+        ] {
+            let error = schema(&together.to_string()).err().unwrap();
+            assert!(error.contains("too many states"), "{error}");
+        }
+        let crossed = "start: A\nA: /x|a(a{9973})*b/ & /x|a(a{9967})*c/";
+        let error = vocabulary().compile(Kind::Lark, crossed).err().unwrap();
+        assert!(error.contains("too many states"), "{error}");
+    }
+
+    #[test]
+    fn long_chains_have_room_on_the_stack() {
+        let rules: String = (0..10_000).map(|place| format!("r{place}: r{}\n", place + 1)).collect();
+        let chain = format!("start: r0\n{rules}r10000: \"a\"");
+        assert!(matches(&vocabulary().compile(Kind::Lark, &chain).unwrap(), "a"));
+        let long = format!("start: \"{}\"", "a".repeat(MOST_BYTES_OF_LARK));
+        assert!(vocabulary().compile(Kind::Lark, &long).err().unwrap().contains("bytes are not covered"));
+        let long = json!(["a".repeat(MOST_BYTES)]).to_string();
+        assert!(vocabulary().compile(Kind::Choice, &long).err().unwrap().contains("bytes are not covered"));
+    }
+
+    #[test]
+    fn a_draft_is_known_or_refused() {
+        let of = |draft: Value| schema(&json!({"$schema": draft, "type": "null"}).to_string());
+        for draft in
+            ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"]
+        {
+            assert!(of(json!(draft)).is_ok(), "{draft}");
+        }
+        for draft in [json!("nope"), json!(7)] {
+            assert!(of(draft).err().unwrap().contains("`$schema`"));
+        }
     }
 
     #[test]
@@ -546,7 +716,7 @@ mod tests {
         words.push(b"\xff<tool_call>".to_vec());
         let vocabulary = Arc::new(Vocabulary::of_words(words, false).unwrap());
         let matcher = vocabulary.compile(Kind::Lark, "start: TEXT <tool_call> \"a\"\nTEXT: /[a<]*/").unwrap();
-        let mut place = Place { matcher, vocabulary };
+        let mut place = Place { matcher, vocabulary, work_left: None };
         let mut mask = [0];
         place.mask(&mut mask, true).unwrap();
         assert_eq!(mask[0], 0b1011, "the tag, and not its letters");
@@ -559,7 +729,7 @@ mod tests {
     fn ends_only_where_the_grammar_does() {
         let vocabulary = vocabulary();
         let matcher = vocabulary.compile(Kind::Choice, "[\"a\", \"ab\"]").unwrap();
-        let mut place = Place { matcher, vocabulary: vocabulary.clone() };
+        let mut place = Place { matcher, vocabulary: vocabulary.clone(), work_left: None };
         let mut words = vec![0; vocabulary.num_ids.div_ceil(32)];
         assert!(!place.mask(&mut words, true).unwrap());
         let token = vocabulary.num_ids as i32 - 1; // "ab"
@@ -573,7 +743,7 @@ mod tests {
         let words: Vec<Vec<u8>> = [" a", "a", " "].map(|word| word.as_bytes().to_vec()).to_vec();
         let vocabulary = Arc::new(Vocabulary::of_words(words, true).unwrap());
         let matcher = vocabulary.compile(Kind::Regex, " ?a").unwrap();
-        let mut place = Place { matcher, vocabulary };
+        let mut place = Place { matcher, vocabulary, work_left: None };
         let mut mask = [0];
         place.mask(&mut mask, true).unwrap();
         assert_eq!(mask[0], 0b010);

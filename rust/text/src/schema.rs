@@ -19,11 +19,30 @@ const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 const MOST_PATTERNS: usize = 8;
 
 /// The most bytes of a schema: beyond, compiling takes seconds.
-const MOST_BYTES: usize = 2 << 20;
+pub const MOST_BYTES: usize = 2 << 20;
 
 /// Properties of one object that may be left out: each makes four places in the grammar, and a place
 /// in a text may have 2,000.
 const MOST_OPTIONAL: usize = 480;
+
+/// Properties of one object: the time to compile them grows with their square.
+const MOST_PROPERTIES: usize = 3000;
+
+/// The largest `multipleOf`, in units of its last digit that is not 0, without its factors 2 and 5:
+/// the reader of numbers has a state for each remainder.
+const MOST_REMAINDERS: f64 = 10_000.0;
+
+/// The most decimals of a `multipleOf`: llguidance counts them in 32 bits.
+const MOST_DECIMALS: i32 = 8;
+
+/// What `$schema` names, without its scheme and a last `#`.
+const DRAFTS: [&str; 5] = [
+    "json-schema.org/draft-04/schema",
+    "json-schema.org/draft-06/schema",
+    "json-schema.org/draft-07/schema",
+    "json-schema.org/draft/2019-09/schema",
+    "json-schema.org/draft/2020-12/schema",
+];
 
 /// Counts the patterns in a part of a schema, and in what it refers to.
 struct Patterns<'a> {
@@ -86,10 +105,8 @@ fn check_keywords<'a>(schema: &'a Value, patterns: &mut Patterns<'a>) -> Result<
             "`minProperties` is not covered beyond one more than there are names in `required`".to_string()
         );
     }
-    check_optional(map)?;
-    if map.get("multipleOf").and_then(Value::as_f64).is_some_and(|number| number <= 0.0) {
-        return Err("`multipleOf` must be above 0".to_string());
-    }
+    check_properties(map)?;
+    map.get("multipleOf").and_then(Value::as_f64).map_or(Ok(()), check_multiple)?;
     map.iter().try_for_each(|(key, value)| match key.as_str() {
         "x-guidance" | "dependencies" | "$recursiveRef" | "extends" | "disallow" | "divisibleBy" => {
             Err(format!("the keyword `{key}` is not covered"))
@@ -106,8 +123,52 @@ fn check_keywords<'a>(schema: &'a Value, patterns: &mut Patterns<'a>) -> Result<
     })
 }
 
-fn check_optional(map: &Map<String, Value>) -> Result<(), String> {
+fn check_multiple(number: f64) -> Result<(), String> {
+    if number <= 0.0 {
+        return Err("`multipleOf` must be above 0".to_string());
+    }
+    let (mut units, mut decimals) = (number, 0);
+    while units.fract() != 0.0 && decimals <= MOST_DECIMALS {
+        units *= 10.0;
+        decimals += 1;
+    }
+    if decimals > MOST_DECIMALS {
+        return Err(format!("`multipleOf` {number} is not covered: at most {MOST_DECIMALS} decimals are"));
+    }
+    for factor in [2.0, 5.0] {
+        while units % factor == 0.0 {
+            units /= factor;
+        }
+    }
+    if units > MOST_REMAINDERS {
+        return Err(format!(
+            "`multipleOf` {number} is not covered: without its decimal point and its factors 2 and 5 it may \
+             be {MOST_REMAINDERS} at most"
+        ));
+    }
+    Ok(())
+}
+
+fn check_draft(schema: &Value) -> Result<(), String> {
+    let Some(named) = schema.get("$schema") else { return Ok(()) };
+    let draft = named.as_str().unwrap_or_default().trim_end_matches('#');
+    let draft = draft.trim_start_matches("https://").trim_start_matches("http://");
+    if DRAFTS.contains(&draft) {
+        return Ok(());
+    }
+    Err(format!(
+        "`$schema` {named} is not covered: drafts 4, 6, 7, 2019-09 and 2020-12 of json-schema.org are"
+    ))
+}
+
+fn check_properties(map: &Map<String, Value>) -> Result<(), String> {
     let Some(Value::Object(properties)) = map.get("properties") else { return Ok(()) };
+    if properties.len() > MOST_PROPERTIES {
+        return Err(format!(
+            "an object with {} `properties` is not covered: at most {MOST_PROPERTIES} are",
+            properties.len()
+        ));
+    }
     let required: HashSet<&str> = match map.get("required") {
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
         _ => HashSet::new(),
@@ -195,6 +256,7 @@ pub fn checked_schema(mut schema: Value) -> Result<Value, String> {
         schema = json!({});
     }
     check_numbers(&schema)?;
+    check_draft(&schema)?;
     let mut patterns = Patterns { root: &schema, by_reference: HashMap::new() };
     check_keywords(&schema, &mut patterns)?;
     if !schema.is_object() {
