@@ -87,6 +87,8 @@ NOT_COVERED = {
     "dependencies": {"dependencies": {"a": ["b"]}},
     "https://example.com/other.json": {"$ref": "https://example.com/other.json"},
     "minProperties": {"type": "object", "minProperties": 2},
+    "multipleOf": {"type": "integer", "multipleOf": 9999991},
+    "$schema": {"$schema": "nope", "type": "null"},
 }
 
 
