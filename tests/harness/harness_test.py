@@ -101,7 +101,9 @@ class Harness(unittest.TestCase):
             self.assertEqual(ended.returncode, code, ended.stderr)
             self.assertIn(words, ended.stderr)
         (self.folder / "file").touch()
-        ended = measure("--tasks", "sums_next", "--model", MODEL, "--output", self.folder / "file/x")
+        ended = measure(
+            "--tasks", "sums_next", "--model", MODEL, "--output", self.folder / "file/x"
+        )
         self.assertIn("file/x cannot be made", ended.stderr)
         ended = measure("--tasks", "sums_next", "--model", MODEL, "--tasks-folder", "/no/folder")
         self.assertEqual(ended.returncode, 2, ended.stderr)

@@ -17,14 +17,15 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 void require_parts(const Json& text) {
-  for (const auto& [part, hint] :
-       {std::pair{"reward", "only runs of task grpo have rewards"},
-        std::pair{"asked",
-                  "an older version wrote this run: `convoy process` makes such rows anew"}})
-    if (!text.contains(part))
-      throw DataError(
-          fmt::format("step {} has texts without `{}`", text.value("step", int64_t{0}), part),
-          {.key = "--as", .hint = hint});
+  const auto step = text.value("step", int64_t{0});
+  if (!text.contains("reward"))
+    throw DataError(fmt::format("step {} has texts without a reward", step),
+                    {.key = "--as", .hint = "name runs of task grpo"});
+  if (!text.contains("asked"))
+    throw DataError(fmt::format("step {} has texts without `asked`, their prompt", step),
+                    {.key = "--as",
+                     .hint = "an older version wrote this run: `convoy process` makes such rows "
+                             "anew"});
 }
 
 // The text in the form of its prompt: in a chat the assistant's message, whose thoughts are a

@@ -260,12 +260,8 @@ void RolloutLedger::finish(int64_t step, const std::string& key,
   for (const RecordedRollout& recorded : own) {
     const train::Rollout& rollout = recorded.rollout;
     const ProblemFacts& problem = problems.at(rollout.problem);
-    Json row = {{"step", step},
-                {"row", problem.row_number},
-                {"sample", rollout.sample},
-                {"prompt", problem.text},
-                {"asked", problem.asked},
-                {"text", recorded.text}};
+    Json row = {{"step", step},           {"row", problem.row_number}, {"sample", rollout.sample},
+                {"prompt", problem.text}, {"asked", problem.asked},    {"text", recorded.text}};
     if (!reward_names_.empty()) {
       Json rewards = Json::object();
       for (size_t part = 0; part < reward_names_.size(); ++part)

@@ -18,8 +18,8 @@ namespace convoy::recipes {
 
 struct RolloutProblem {
   AskedPrompt prompt = {};
-  bool begins_in_think = false;      // the rendered prompt ends in "<think>"
-  std::string text;                  // the problem, as the row has it
+  bool begins_in_think = false;  // the rendered prompt ends in "<think>"
+  std::string text;              // the problem, as the row has it
   // The prompt of the model before its template: messages, or a text.
   nlohmann::ordered_json asked = {};
   std::vector<std::string> answers;  // any of them is right
