@@ -21,11 +21,15 @@ struct HarnessSettings {
 
   template <class Visitor>
   void fields(Visitor& visit) {
+    shared_fields(visit);
+    visit("tasks_limit", limit, kLimitHelp).at_least(0);
+  }
+  // The fields whose keys are the names of their flags.
+  template <class Visitor>
+  void shared_fields(Visitor& visit) {
     visit("tasks", tasks, "tasks of lm-evaluation-harness to measure, such as arc_easy,gsm8k");
     visit("tasks_folder", tasks_folder, "folder with further tasks, in the harness' YAML form")
         .alias("include_path");
-    visit("limit", limit, "only the first rows of each task, for a quick look; 0 = all")
-        .at_least(0);
     visit("num_fewshot", num_fewshot, "solved examples in each prompt; -1 = as each task says")
         .at_least(-1);
     visit("chat", chat,
@@ -34,6 +38,9 @@ struct HarnessSettings {
     visit("harness_python", harness_python,
           "Python that has the package lm-eval[api]; empty = lm_eval's in PATH, else python3");
   }
+
+  static constexpr const char* kLimitHelp =
+      "only the first rows of each task, for a quick look; 0 = all";
 };
 
 }  // namespace convoy::settings

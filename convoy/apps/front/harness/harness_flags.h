@@ -16,7 +16,8 @@ struct HarnessFlags : settings::HarnessSettings {
 
   template <class Visitor>
   void fields(Visitor& visit) {
-    HarnessSettings::fields(visit);
+    shared_fields(visit);
+    visit("limit", limit, kLimitHelp).at_least(0);
     visit("output_dir", output_dir,
           "folder for tasks.json and the harness' own files; empty = print only")
         .flag("output")
