@@ -22,7 +22,7 @@ struct HarnessSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     shared_fields(visit);
-    visit("tasks_limit", limit, kLimitHelp).at_least(0);
+    visit("tasks_rows", limit, kLimitHelp).at_least(0);
   }
   // The fields whose keys are the names of their flags.
   template <class Visitor>

@@ -9,11 +9,11 @@ namespace convoy::settings {
 namespace {
 
 TEST(HarnessSettings, RefuseWhatNothingWouldRead) {
-  EXPECT_EQ(errors_of({"eval.tasks=[arc_easy,gsm8k]", "eval.tasks_limit=10", "eval.num_fewshot=0"}),
+  EXPECT_EQ(errors_of({"eval.tasks=[arc_easy,gsm8k]", "eval.tasks_rows=10", "eval.num_fewshot=0"}),
             "");
   EXPECT_EQ(errors_of({"task=grpo", "reward=[{kind: answer}]", "eval.tasks=[gsm8k]"}), "");
   for (const auto& [given, said] : std::vector<std::pair<std::vector<std::string>, std::string>>{
-           {{"eval.tasks_limit=10"}, "eval.tasks_limit: no tasks are measured"},
+           {{"eval.tasks_rows=10"}, "eval.tasks_rows: no tasks are measured"},
            {{"eval.tasks=[gsm8k]", "eval.num_fewshot=-2"}, "eval.num_fewshot"},
            {{"eval.tasks=[gsm8k]", "task=classify"}, "task classify does not measure them"},
            {{"eval.tasks=[gsm8k]", "task=rejection"}, "task rejection does not measure them"},
