@@ -3,19 +3,18 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
-#include <mutex>
+#include <functional>
+#include <memory>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
-#include "convoy/core/base/quiet_thread.h"
 #include "convoy/core/io/file_failure.h"
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/data/hub/cache_entry.h"
+#include "convoy/data/hub/transfer_threads.h"
 
 namespace convoy::hub {
 namespace {
@@ -43,8 +42,7 @@ class Fetch {
 
   FetchResult run() {
     log_.info(fmt::format("asking {} for {}", settings_.endpoint, plan_.repository.id));
-    HubClient client = make_client();
-    const RepositoryState state = client.find_revision(plan_.revision);
+    const RepositoryState state = make_client()->find_revision(plan_.revision);
     result_.commit = state.commit;
     result_.folder = entry_.snapshot(state.commit);
     choose_files(state);
@@ -65,8 +63,8 @@ class Fetch {
   }
 
  private:
-  HubClient make_client() {
-    return HubClient(
+  std::shared_ptr<HubClient> make_client() {
+    return std::make_shared<HubClient>(
         curl_, settings_, plan_.repository, [this] { return must_stop(); }, log_);
   }
   bool must_stop() const { return has_failed_ || stop_(); }
@@ -82,28 +80,11 @@ class Fetch {
     progress_.total_files = static_cast<int64_t>(chosen.size());
   }
 
-  // Calls `work` for every file, on several threads with a client each. The first error stops all
-  // threads and is thrown.
+  // Calls `work` for every file, on several threads with a client each.
   void in_parallel(const std::function<void(HubClient&, FetchedFile&)>& work) {
-    std::atomic<size_t> next = 0;
-    std::exception_ptr failure;
-    std::mutex mutex;
-    const auto body = [&] {
-      try {
-        HubClient client = make_client();
-        for (size_t index = next++; index < result_.files.size(); index = next++)
-          work(client, result_.files[index]);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!failure) failure = std::current_exception();
-        has_failed_ = true;
-      }
-    };
-    std::vector<std::thread> threads;
-    const auto wanted = std::min<size_t>(plan_.num_parallel, result_.files.size());
-    for (size_t index = 0; index < wanted; ++index) threads.push_back(quiet_thread(body));
-    for (std::thread& thread : threads) thread.join();
-    if (failure) std::rethrow_exception(failure);
+    run_on_threads(result_.files.size(), plan_.num_parallel, has_failed_, [&]() -> FileWork {
+      return [&, client = make_client()](size_t index) { work(*client, result_.files[index]); };
+    });
   }
 
   void find_out(HubClient& client, FetchedFile& fetched) {

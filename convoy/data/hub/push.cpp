@@ -3,20 +3,16 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
-#include <functional>
 #include <map>
-#include <mutex>
-#include <thread>
 #include <utility>
 
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/error.h"
-#include "convoy/core/base/quiet_thread.h"
 #include "convoy/core/base/utf8.h"
 #include "convoy/core/io/hub_cache.h"
 #include "convoy/core/telemetry/progress.h"
 #include "convoy/data/hub/hub_client.h"
+#include "convoy/data/hub/transfer_threads.h"
 
 namespace convoy::hub {
 namespace {
@@ -134,29 +130,14 @@ class Push {
     return objects;
   }
 
-  // Calls `work` for every index, on several threads. The first error stops all threads and is
-  // thrown.
-  void in_parallel(size_t count, const std::function<void(size_t)>& work) {
-    std::atomic<size_t> next = 0;
-    std::exception_ptr failure;
-    std::mutex mutex;
-    const auto body = [&] {
-      try {
-        for (size_t index = next++; index < count; index = next++) {
-          if (must_stop()) throw StopRequest("stopped on request");
-          work(index);
-        }
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!failure) failure = std::current_exception();
-        has_failed_ = true;
-      }
-    };
-    std::vector<std::thread> threads;
-    const size_t wanted = std::min<size_t>(plan_.num_parallel, count);
-    for (size_t index = 0; index < wanted; ++index) threads.push_back(quiet_thread(body));
-    for (std::thread& thread : threads) thread.join();
-    if (failure) std::rethrow_exception(failure);
+  // Calls `work` for every index, on several threads.
+  void in_parallel(size_t count, const FileWork& work) {
+    run_on_threads(count, plan_.num_parallel, has_failed_, [&]() -> FileWork {
+      return [&](size_t index) {
+        if (must_stop()) throw StopRequest("stopped on request");
+        work(index);
+      };
+    });
   }
 
   void commit() {
