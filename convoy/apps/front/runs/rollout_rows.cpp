@@ -28,15 +28,12 @@ void require_parts(const Json& text) {
                              "anew"});
 }
 
-// The text in the form of its prompt: in a chat the assistant's message, whose thoughts are a
-// member of their own.
+// The text in the form of its prompt: in a chat the assistant's turn.
 Json answer_of(const Json& text) {
   const std::string said = text.at("text").get<std::string>();
   if (text.at("asked").is_string()) return said;
   const process::ThinkText parts = process::split_think(said, false);
-  Json message = {{"role", "assistant"}, {"content", parts.said}};
-  if (!parts.think.empty()) message["reasoning_content"] = parts.think;
-  return Json::array({message});
+  return Json::array({process::assistant_turn(parts.said, parts.think)});
 }
 
 bool is_whole(const Json& text) {

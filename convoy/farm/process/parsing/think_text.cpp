@@ -57,6 +57,12 @@ std::string without_calls(std::string text) {
   return text;
 }
 
+nlohmann::ordered_json assistant_turn(const std::string& said, const std::string& think) {
+  nlohmann::ordered_json turn = {{"role", "assistant"}, {"content", said}};
+  if (!think.empty()) turn["reasoning_content"] = think;
+  return turn;
+}
+
 bool opens_think(std::string_view rendered_prompt) {
   return without_blanks(rendered_prompt).ends_with(kOpenThought);
 }

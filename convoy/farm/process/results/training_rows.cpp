@@ -13,6 +13,7 @@
 #include "convoy/core/base/json_member.h"
 #include "convoy/core/base/trimmed.h"
 #include "convoy/core/base/utf8.h"
+#include "convoy/farm/process/parsing/think_text.h"
 #include "convoy/farm/process/pipeline/pipeline_plan.h"
 #include "convoy/farm/process/pipeline/row_values.h"
 
@@ -237,11 +238,7 @@ Json prompt_of_row(const PipelinePlan& plan, const Json& row) {
 // In a chat, thoughts are a member of the message, for the chat template. In a plain text they are
 // a part of the text.
 Json answer_of_solution(const PipelinePlan& plan, const Solution& solution, const Json& prompt) {
-  if (plan.chats()) {
-    Json message = {{"role", "assistant"}, {"content", solution.said}};
-    if (!solution.think.empty()) message["reasoning_content"] = solution.think;
-    return Json::array({message});
-  }
+  if (plan.chats()) return Json::array({assistant_turn(solution.said, solution.think)});
   return text_with_thoughts(solution, begin_of_thoughts(plan, prompt.get<std::string>()));
 }
 
