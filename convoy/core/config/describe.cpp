@@ -224,6 +224,14 @@ std::map<std::string, std::string> assigned_values(const Section& list) {
   return values;
 }
 
+std::map<std::string, std::string> changed_values(const Section& given, const Section& usual) {
+  std::map<std::string, std::string> changed = assigned_values(given);
+  const std::map<std::string, std::string> defaults = assigned_values(usual);
+  std::erase_if(changed,
+                [&](const auto& value) { return value.second == defaults.at(value.first); });
+  return changed;
+}
+
 std::string dump_yaml(const Section& list) {
   std::string out;
   dump_section(list, "", out);

@@ -17,6 +17,9 @@ nlohmann::json value_json(const Field& field);
 std::string value_yaml(const Field& field);  // in flow style, on one line
 // The values of all fields by path. The word "path=value" on a command line sets the same value.
 std::map<std::string, std::string> assigned_values(const Section& list);
+// The values of `given` that `usual`, a list of the same fields, has otherwise. By path, as
+// assigned_values() gives them.
+std::map<std::string, std::string> changed_values(const Section& given, const Section& usual);
 
 std::string dump_yaml(const Section& list);
 nlohmann::json dump_json(const Section& list);

@@ -85,10 +85,9 @@ class PolicyCheck {
   void refuse_ignored() const {
     TrainSettings given = settings_;
     TrainSettings defaults;
-    const auto usual = config::assigned_values(config::list_fields(defaults));
-    for (const auto& [path, value] : config::assigned_values(config::list_fields(given)))
-      if (const IgnoredKeys* const ignored = why_ignored(path);
-          ignored && value != usual.at(path) && !says_what_is_done(path))
+    for (const auto& [path, value] :
+         config::changed_values(config::list_fields(given), config::list_fields(defaults)))
+      if (const IgnoredKeys* const ignored = why_ignored(path); ignored && !says_what_is_done(path))
         refuse(path, ignored->reason, ignored->hint);
   }
 

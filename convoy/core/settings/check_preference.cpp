@@ -68,10 +68,10 @@ class PreferenceCheck {
     if (!has_loss_of_task()) return;
     TrainSettings given = settings_;
     TrainSettings usual;
-    const auto values = config::assigned_values(config::list_fields(given));
-    const auto defaults = config::assigned_values(config::list_fields(usual));
+    const auto changed =
+        config::changed_values(config::list_fields(given), config::list_fields(usual));
     for (const std::string& key : unread_preferences(settings_))
-      if (values.at(key) != defaults.at(key))
+      if (changed.contains(key))
         refuse(key, fmt::format("{} does not read it", reader_of_preferences(settings_)),
                "remove it");
     if (preference.reference == "start" && settings_.has_reference() &&

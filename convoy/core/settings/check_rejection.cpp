@@ -58,10 +58,10 @@ void check_rejection(const TrainSettings& settings, const config::Resolved& reso
   };
   TrainSettings given = settings;
   TrainSettings defaults;
-  const auto usual = config::assigned_values(config::list_fields(defaults));
-  for (const auto& [path, value] : config::assigned_values(config::list_fields(given)))
+  for (const auto& [path, value] :
+       config::changed_values(config::list_fields(given), config::list_fields(defaults)))
     if (const UnreadKeys* const unread = why_unread(path);
-        unread && value != usual.at(path) && !says_what_rounds_do(settings, path))
+        unread && !says_what_rounds_do(settings, path))
       refuse(path, unread->reason, "remove it");
   if (settings.rejection.max_tokens >= settings.model.max_seq_len)
     refuse("rejection.max_tokens",

@@ -62,9 +62,9 @@ void refuse_section(const TrainSettings& settings, std::string_view section,
                     config::ErrorList& errors) {
   TrainSettings given = settings;
   TrainSettings usual;
-  const auto defaults = config::assigned_values(config::list_fields(usual));
-  for (const auto& [path, value] : config::assigned_values(config::list_fields(given)))
-    if (path.starts_with(section) && value != defaults.at(path) && !is_default_of_0_2(path, value))
+  for (const auto& [path, value] :
+       config::changed_values(config::list_fields(given), config::list_fields(usual)))
+    if (path.starts_with(section) && !is_default_of_0_2(path, value))
       errors.add(ConfigError(
           fmt::format("{} applies only to task {}, found task {}", path, tasks, settings.task),
           resolved.location(path, fmt::format("add task: {}, or remove it", tasks))));
@@ -200,10 +200,9 @@ void check_harness(const TrainSettings& settings, const config::Resolved& resolv
   HarnessSettings given = settings.eval;
   HarnessSettings usual;
   if (given.tasks.names.empty()) {
-    const auto defaults = config::assigned_values(config::list_fields(usual));
-    for (const auto& [path, value] : config::assigned_values(config::list_fields(given)))
-      if (value != defaults.at(path))
-        refuse("eval." + path, "no tasks are measured", "name them: eval.tasks=[arc_easy]");
+    for (const auto& [path, value] :
+         config::changed_values(config::list_fields(given), config::list_fields(usual)))
+      refuse("eval." + path, "no tasks are measured", "name them: eval.tasks=[arc_easy]");
     return;
   }
   const TaskData data = settings.task_facts().data;

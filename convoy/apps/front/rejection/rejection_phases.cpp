@@ -136,10 +136,10 @@ std::vector<std::string> RejectionPhases::train_words(int64_t round, const fs::p
     train.tuning.lora.adapter = last.adapter;
   }
   settings::TrainSettings own = train_;
-  const auto before = config::assigned_values(config::list_fields(own));
   std::vector<std::string> words;
-  for (const auto& [path, value] : config::assigned_values(config::list_fields(train)))
-    if (value != before.at(path)) words.push_back(fmt::format("{}={}", path, value));
+  for (const auto& [path, value] :
+       config::changed_values(config::list_fields(train), config::list_fields(own)))
+    words.push_back(fmt::format("{}={}", path, value));
   return words;
 }
 
