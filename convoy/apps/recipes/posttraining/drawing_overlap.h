@@ -39,7 +39,7 @@ class DrawingOverlap {
 
   // The text at this place has ended. Does not block.
   void add(const Place& place);
-  // Where a part has failed, as finish() after one; else nothing.
+  // Calls finish() if a part has failed. Does not block while none has.
   void throw_a_failure();
   // Blocks until every part was asked about all texts that were added. A part that fails ends the
   // others, by their `stop_requested`. Throws what the part that failed threw; of several the first
