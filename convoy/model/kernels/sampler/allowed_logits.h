@@ -13,11 +13,6 @@
 
 namespace convoy::kernels {
 
-inline bool is_allowed(std::span<const uint32_t> allowed, int64_t id) {
-  const auto word = static_cast<size_t>(id / 32);
-  return word < allowed.size() && (allowed[word] >> (id % 32) & 1U) != 0;
-}
-
 void add_allowed_tables(std::span<const SamplingRow> rows, device::Upload& upload,
                         SamplingTables& tables);
 

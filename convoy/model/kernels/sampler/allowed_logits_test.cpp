@@ -15,26 +15,32 @@
 namespace convoy::kernels {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr int64_t kLogits = 100;
-constexpr int64_t kIds = 90;  // the last logits are padded rows of a head
+constexpr float kInfiniteLogit = std::numeric_limits<float>::infinity();
+constexpr int64_t kAllLogits = 100;
+constexpr int64_t kPickableIds = 90;  // the last logits are padded rows of a head
 
 // Every third id, in three words.
 std::vector<uint32_t> third_ids() {
   std::vector<uint32_t> words(3);
-  for (int64_t id = 0; id < kIds; id += 3) words[static_cast<size_t>(id / 32)] |= 1U << (id % 32);
+  for (int64_t id = 0; id < kPickableIds; id += 3)
+    words[static_cast<size_t>(id / 32)] |= 1U << (id % 32);
   return words;
+}
+
+bool is_allowed(std::span<const uint32_t> allowed, int64_t id) {
+  const auto word = static_cast<size_t>(id / 32);
+  return word < allowed.size() && (allowed[word] >> (id % 32) & 1U) != 0;
 }
 
 at::Tensor random_logits(int64_t rows, at::ScalarType type) {
   at::Generator generator = at::detail::createCPUGenerator(7);
-  return at::randn({rows, kLogits}, generator).mul_(4).to(type);
+  return at::randn({rows, kAllLogits}, generator).mul_(4).to(type);
 }
 
 at::Tensor with_infinities(const at::Tensor& logits_RV, const std::vector<uint32_t>& allowed) {
   at::Tensor changed = logits_RV.clone();
-  for (int64_t id = 0; id < kLogits; ++id)
-    if (!is_allowed(allowed, id)) changed.select(1, id).fill_(-kInfinity);
+  for (int64_t id = 0; id < kAllLogits; ++id)
+    if (!is_allowed(allowed, id)) changed.select(1, id).fill_(-kInfiniteLogit);
   return changed;
 }
 
@@ -65,9 +71,9 @@ TEST(AllowedLogits, TokensAndLogprobsAreThoseOfInfiniteLogits) {
   constexpr int64_t kRows = 240;
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
     const at::Tensor logits = random_logits(kRows, type);
-    const auto found = sample_tokens(logits, kIds, rows_of_many_rules(kRows, allowed));
-    const auto wanted =
-        sample_tokens(with_infinities(logits, allowed), kIds, rows_of_many_rules(kRows, {}));
+    const auto found = sample_tokens(logits, kPickableIds, rows_of_many_rules(kRows, allowed));
+    const auto wanted = sample_tokens(with_infinities(logits, allowed), kPickableIds,
+                                      rows_of_many_rules(kRows, {}));
     for (size_t row = 0; row < found.size(); ++row) {
       EXPECT_EQ(found[row].id, wanted[row].id) << row;
       EXPECT_EQ(found[row].id % 3, 0) << row;
@@ -93,12 +99,13 @@ TEST(AllowedLogits, SharesAreTheSoftmaxOverTheAllowedIds) {
                     .allowed = allowed,
                     .wants_logprob = true});
   std::map<int64_t, int64_t> counts;
-  for (const SampledToken& token : sample_tokens(logits.expand({kDraws, kLogits}), kIds, rows)) {
+  for (const SampledToken& token :
+       sample_tokens(logits.expand({kDraws, kAllLogits}), kPickableIds, rows)) {
     ++counts[token.id];
     EXPECT_NEAR(token.logprob, std::log(shares[token.id].item<double>()), 1e-5);
   }
   // Numbers that cover [0, 1) evenly find each id as often as its share says, up to one.
-  for (int64_t id = 0; id < kLogits; ++id)
+  for (int64_t id = 0; id < kAllLogits; ++id)
     EXPECT_NEAR(static_cast<double>(counts[id]), shares[id].item<double>() * kDraws, 2.0) << id;
 }
 
@@ -106,9 +113,9 @@ TEST(AllowedLogits, AnOrdinaryRowBesideItIsNotChanged) {
   const std::vector<uint32_t> allowed = third_ids();
   const at::Tensor logits = random_logits(6, at::kBFloat16);
   std::vector<SamplingRow> rows = rows_of_many_rules(6, {});
-  const auto alone = sample_tokens(logits, kIds, rows);
+  const auto alone = sample_tokens(logits, kPickableIds, rows);
   rows[2].allowed = allowed;
-  const auto beside = sample_tokens(logits, kIds, rows);
+  const auto beside = sample_tokens(logits, kPickableIds, rows);
   for (size_t row = 0; row < rows.size(); ++row) {
     if (row == 2) continue;
     EXPECT_EQ(beside[row].id, alone[row].id);
@@ -120,7 +127,7 @@ TEST(AllowedLogits, NothingAllowedGivesNoToken) {
   const std::vector<uint32_t> none(3);
   for (const double temperature : {0.0, 1.0})
     EXPECT_EQ(sample_tokens(
-                  random_logits(1, at::kFloat), kIds,
+                  random_logits(1, at::kFloat), kPickableIds,
                   std::vector<SamplingRow>{{.rule = {.temperature = temperature}, .allowed = none}})
                   .front()
                   .id,

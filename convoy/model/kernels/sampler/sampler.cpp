@@ -43,6 +43,11 @@ SamplingTables make_sampling_tables(std::span<const SamplingRow> rows, int64_t n
   return sampler_ops(upload.device()).make_tables(rows, num_ids, upload);
 }
 
+void add_allowed_ids(std::span<const SamplingRow> rows, device::Upload& upload,
+                     SamplingTables& tables) {
+  if (!sampler_ops(upload.device()).reads_allowed_rows) add_allowed_tables(rows, upload, tables);
+}
+
 PickedTokens pick_tokens(const at::Tensor& logits_RV, int64_t num_ids,
                          std::span<const SamplingRow> rows, const SamplingTables& tables,
                          const at::Tensor& unread_ids) {
@@ -78,7 +83,8 @@ std::vector<SampledToken> read_tokens(const at::Tensor& sampled_RS) {
 std::vector<SampledToken> sample_tokens(const at::Tensor& logits_RV, int64_t num_ids,
                                         std::span<const SamplingRow> rows) {
   device::Upload upload(logits_RV.device());
-  const SamplingTables tables = make_sampling_tables(rows, num_ids, upload);
+  SamplingTables tables = make_sampling_tables(rows, num_ids, upload);
+  add_allowed_ids(rows, upload, tables);
   upload.send();
   return read_tokens(pick_tokens(logits_RV, num_ids, rows, tables).sampled_RS.cpu());
 }

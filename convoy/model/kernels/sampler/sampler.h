@@ -113,8 +113,13 @@ struct PickedTokens {
 };
 
 // Adds the tables to `upload`, which the caller sends. Throws StateError on a rule out of range.
+// Does not read the words of `allowed`, which may be found while a device makes the logits:
+// add_allowed_ids() does.
 SamplingTables make_sampling_tables(std::span<const SamplingRow> rows, int64_t num_ids,
                                     device::Upload& upload);
+// Adds the ids that `rows` allow to the tables of the same rows. Call it when a row has `allowed`.
+void add_allowed_ids(std::span<const SamplingRow> rows, device::Upload& upload,
+                     SamplingTables& tables);
 // Picks one token for each row of `logits_RV`: fp32 or bf16, rows contiguous. Only ids below
 // `num_ids` are picked. Sums in fp32 or wider; on CPUs a log-probability has the bits that
 // linear_token_losses() gives the same fp32 logits. Async. Not differentiable.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "convoy/model/kernels/sampler/allowed_logits.h"
 #include "convoy/model/kernels/sampler/likeliest_ids.h"
 #include "convoy/model/kernels/sampler/penalised_logits.h"
 #include "convoy/model/kernels/sampler/sampler_ops.h"
@@ -32,7 +31,6 @@ SamplingTables make_aten_tables(std::span<const SamplingRow> rows, int64_t num_i
   }
   SamplingTables tables = penalty_tables(rows, num_ids, upload);
   add_likeliest_tables(rows, upload, tables);
-  add_allowed_tables(rows, upload, tables);
   tables.rules = upload.add(values).view({-1, kRules});
   return tables;
 }
@@ -132,6 +130,6 @@ PickedTokens pick_by_aten(const at::Tensor& logits_RV, int64_t num_ids,
 
 }  // namespace
 
-const SamplerOps kSamplerAten = {make_aten_tables, pick_by_aten};
+const SamplerOps kSamplerAten = {make_aten_tables, pick_by_aten, /*reads_allowed_rows=*/false};
 
 }  // namespace convoy::kernels

@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "convoy/model/kernels/sampler/allowed_logits.h"
+#include "convoy/model/kernels/sampler/allowed_ids.h"
 #include "convoy/model/kernels/sampler/logit_ranks.h"
 #include "convoy/model/kernels/sampler/penalised_logits.h"
 #include "convoy/model/kernels/sampler/sampler_ops.h"
@@ -46,15 +46,13 @@ class RowSampler {
   SampledToken pick(const Element* logits, const SamplingRow& row) {
     SampledToken token;
     const bool penalises = row.changes_logits();
-    if (row.rule.temperature == 0.0 && !penalises && !row.wants_logprob) {
+    if (row.rule.temperature == 0.0 && !penalises && !row.wants_logprob && row.allowed.empty()) {
       token.id = first_of_largest(loops_.largest_logit(logits, num_ids_));
       return token;
     }
-    const LogitRange range = loops_.logit_range(logits, num_ids_);
-    if (!is_usable(range)) return token;
-    logits_.resize(num_ids_);
-    weights_.resize(num_ids_);
-    loops_.to_float(logits, logits_.data(), num_ids_);
+    load(logits, row);
+    const LogitRange range = floats_.logit_range(logits_.data(), std::ssize(logits_));
+    if (logits_.empty() || !is_usable(range)) return token;
     const float log_sum_exp = row.wants_logprob ? log_sum_exp_of(logits) : 0.0f;
     if (row.wants_logprob && row.num_likeliest > 0)
       note_likeliest(range, row.num_likeliest, log_sum_exp, token);
@@ -62,48 +60,79 @@ class RowSampler {
       penalise(logits, row);
       add(row);
     }
-    token.id =
-        pick_penalised(penalises ? floats_.logit_range(logits_.data(), num_ids_) : range, row);
-    if (row.wants_logprob && token.id != kNoToken)
-      token.logprob = static_cast<float>(logits[token.id]) - log_sum_exp;
+    const int64_t place = pick_penalised(
+        penalises ? floats_.logit_range(logits_.data(), std::ssize(logits_)) : range, row);
+    if (place == kNoToken) return token;
+    token.id = id_at(place);
+    if (row.wants_logprob) token.logprob = static_cast<float>(logits[token.id]) - log_sum_exp;
     return token;
   }
 
  private:
+  // Fills logits_ with the logits of the ids that may be picked, in order of id. Their places in
+  // logits_ stand for the ids from here on.
+  void load(const Element* logits, const SamplingRow& row) {
+    is_bound_ = !row.allowed.empty();
+    if (is_bound_) allowed_.set(row.allowed, num_ids_);
+    logits_.resize(is_bound_ ? allowed_.size() : num_ids_);
+    weights_.resize(logits_.size());
+    float* to = logits_.data();
+    if (!is_bound_) return loops_.to_float(logits, to, num_ids_);
+    allowed_.for_each_run([&](int64_t begin, int64_t count) {
+      for (int64_t id = begin; id < begin + count; ++id) *to++ = static_cast<float>(logits[id]);
+    });
+  }
+
+  int64_t id_at(int64_t place) const { return is_bound_ ? allowed_.id_at(place) : place; }
+  int64_t place_of(int64_t id) const {
+    if (is_bound_) return allowed_.place_of(id);
+    return id < num_ids_ ? id : kNoPlace;
+  }
+
   WeighedLogits weigh(const LogitRange& range, double temperature) {
-    floats_.weigh_logits(logits_.data(), num_ids_, range.highest, inverse_of(temperature),
-                         weights_.data());
+    floats_.weigh_logits(logits_.data(), std::ssize(logits_), range.highest,
+                         inverse_of(temperature), weights_.data());
     const double floor =
         std::max({static_cast<double>(range.lowest), range.highest - kUnderflow * temperature,
                   static_cast<double>(-kLargest)});
     return {logits_, weights_, range.highest, static_cast<float>(floor)};
   }
 
-  // Sums over all logits as the model gave them, in the loop of the cross-entropy.
+  // Sums over all logits as the model gave them, in the loop of the cross-entropy. Ids that a row
+  // does not allow take part as -inf, so that the sum's bits are those of such logits.
   float log_sum_exp_of(const Element* logits) {
     if constexpr (std::is_same_v<Element, float>) {
-      return floats_.log_sum_exp(logits, num_logits_, nullptr);
-    } else {
-      all_logits_.resize(num_logits_);
-      loops_.to_float(logits, all_logits_.data(), num_logits_);
-      return floats_.log_sum_exp(all_logits_.data(), num_logits_, nullptr);
+      if (!is_bound_) return floats_.log_sum_exp(logits, num_logits_, nullptr);
     }
+    all_logits_.resize(num_logits_);
+    if (is_bound_) {
+      std::fill(all_logits_.begin(), all_logits_.end(), -std::numeric_limits<float>::infinity());
+      const float* from = logits_.data();
+      allowed_.for_each_run([&](int64_t begin, int64_t count) {
+        std::copy_n(from, count, all_logits_.begin() + begin);
+        from += count;
+      });
+    } else {
+      loops_.to_float(logits, all_logits_.data(), num_logits_);
+    }
+    return floats_.log_sum_exp(all_logits_.data(), num_logits_, nullptr);
   }
 
   void note_likeliest(const LogitRange& range, int64_t count, float log_sum_exp,
                       SampledToken& token) {
     WeighedLogits raw = weigh(range, 1.0);
     if (std::isfinite(range.lowest)) raw.floor = range.lowest;
-    for (const int32_t id : ranks_.in_order(raw, count))
-      token.likeliest.push_back({id, logits_[id] - log_sum_exp});
+    for (const int32_t place : ranks_.in_order(raw, count))
+      token.likeliest.push_back({id_at(place), logits_[place] - log_sum_exp});
   }
 
   void penalise(const Element* logits, const SamplingRow& row) {
     const auto penalty = static_cast<float>(row.rule.repetition_penalty);
     const auto penalise_id = [&](int64_t id) {
-      if (id >= num_ids_) return;
+      const int64_t place = place_of(id);
+      if (place == kNoPlace) return;
       const auto logit = static_cast<float>(logits[id]);
-      logits_[id] = logit < 0 ? logit * penalty : logit / penalty;
+      logits_[place] = logit < 0 ? logit * penalty : logit / penalty;
     };
     for (const int32_t id : row.seen_ids) penalise_id(id);
     if (row.unread_id >= 0) penalise_id(unread_ids_[row.unread_id]);
@@ -111,30 +140,35 @@ class RowSampler {
 
   void add(const SamplingRow& row) {
     const std::vector<AddedLogit> added = added_logits(row, num_ids_);
-    for (const AddedLogit& one : added) logits_[one.id] += one.addend;
-    if (row.unread_id < 0 || unread_ids_[row.unread_id] >= num_ids_) return;
+    for (const AddedLogit& one : added)
+      if (const int64_t place = place_of(one.id); place != kNoPlace) logits_[place] += one.addend;
+    if (row.unread_id < 0) return;
     const int64_t id = unread_ids_[row.unread_id];
+    const int64_t place = place_of(id);
+    if (place == kNoPlace) return;
     const bool is_known = std::any_of(added.begin(), added.end(), [id](const AddedLogit& one) {
       return one.is_of_answer && one.id == id;
     });
     const UnreadAddends addends = unread_addends_of(row);
-    logits_[id] += is_known ? addends.each : addends.each + addends.first;
+    logits_[place] += is_known ? addends.each : addends.each + addends.first;
   }
 
+  // Returns a place in logits_, or kNoToken.
   int64_t pick_penalised(const LogitRange& range, const SamplingRow& row) {
     const SamplingRule& rule = row.rule;
+    const auto count = std::ssize(logits_);
     if (!is_usable(range)) return kNoToken;
     if (rule.temperature == 0.0)
-      return first_of_largest(floats_.largest_logit(logits_.data(), num_ids_));
+      return first_of_largest(floats_.largest_logit(logits_.data(), count));
     const WeighedLogits weighed = weigh(range, rule.temperature);
     LikeliestIds kept;
-    const bool cuts_count = rule.top_k > 0 && rule.top_k < num_ids_;
+    const bool cuts_count = rule.top_k > 0 && rule.top_k < count;
     if (cuts_count)
       kept =
           ranks_.shortest(weighed, [&](const LogitMass& mass) { return mass.count >= rule.top_k; });
     if (rule.top_p < 1.0) {
       const double enough =
-          rule.top_p * (cuts_count ? kept.weight : floats_.sum(weights_.data(), num_ids_));
+          rule.top_p * (cuts_count ? kept.weight : floats_.sum(weights_.data(), count));
       const LikeliestIds most = kept;
       kept = ranks_.shortest(
           weighed, [&](const LogitMass& mass) { return mass.weight >= enough; },
@@ -145,21 +179,23 @@ class RowSampler {
   }
 
   void keep(const LikeliestIds& kept, double min_p) {
-    const int64_t to_last = std::min(kept.last_id, num_ids_ - 1) + 1;
+    const auto count = std::ssize(logits_);
+    const int64_t to_last = std::min<int64_t>(kept.last_id, count - 1) + 1;
     const auto lowest_weight = static_cast<float>(min_p);
     floats_.keep_weights(logits_.data(), to_last, kept.last_logit, lowest_weight, weights_.data());
-    floats_.keep_weights(logits_.data() + to_last, num_ids_ - to_last,
+    floats_.keep_weights(logits_.data() + to_last, count - to_last,
                          std::nextafter(kept.last_logit, kLargest), lowest_weight,
                          weights_.data() + to_last);
   }
 
-  // The id at this share of the weights.
+  // The place at this share of the weights.
   int64_t draw(double uniform) {
+    const auto count = std::ssize(weights_);
     block_sums_.clear();
     double total = 0;
-    for (int64_t begin = 0; begin < num_ids_; begin += kDrawBlock) {
+    for (int64_t begin = 0; begin < count; begin += kDrawBlock) {
       block_sums_.push_back(
-          floats_.sum(weights_.data() + begin, std::min(kDrawBlock, num_ids_ - begin)));
+          floats_.sum(weights_.data() + begin, std::min<int64_t>(kDrawBlock, count - begin)));
       total += block_sums_.back();
     }
     while (block_sums_.back() == 0) block_sums_.pop_back();
@@ -167,11 +203,11 @@ class RowSampler {
     size_t block = 0;
     while (block + 1 < block_sums_.size() && rest >= block_sums_[block])
       rest -= block_sums_[block++];
-    int64_t last = kNoToken;  // the last id with a weight, which takes what rounding leaves over
-    for (auto id = static_cast<int64_t>(block) * kDrawBlock; id < num_ids_; ++id) {
-      if (weights_[id] > 0) last = id;
-      rest -= static_cast<double>(weights_[id]);
-      if (rest < 0) return id;
+    int64_t last = kNoToken;  // the last place with a weight, which takes what rounding leaves over
+    for (auto place = static_cast<int64_t>(block) * kDrawBlock; place < count; ++place) {
+      if (weights_[place] > 0) last = place;
+      rest -= static_cast<double>(weights_[place]);
+      if (rest < 0) return place;
     }
     return last;
   }
@@ -181,31 +217,13 @@ class RowSampler {
   int64_t num_ids_;
   int64_t num_logits_;
   const int64_t* unread_ids_;
+  bool is_bound_ = false;  // only some ids may be picked
+  AllowedIds allowed_;
   LogitRanks ranks_;
   std::vector<float> logits_;
   std::vector<float> weights_;
   std::vector<float> all_logits_;
   std::vector<double> block_sums_;
-};
-
-// Rows of which only some ids may be picked, in fp32.
-template <class Element>
-class BoundRowSampler {
- public:
-  BoundRowSampler(int64_t num_ids, int64_t num_logits, const int64_t* unread_ids)
-      : sampler_(num_ids, num_logits, unread_ids), logits_(num_logits) {}
-
-  SampledToken pick(const Element* logits, const SamplingRow& row) {
-    loops_.to_float(logits, logits_.data(), std::ssize(logits_));
-    for (int64_t id = 0; id < std::ssize(logits_); ++id)
-      if (!is_allowed(row.allowed, id)) logits_[id] = -std::numeric_limits<float>::infinity();
-    return sampler_.pick(logits_.data(), row);
-  }
-
- private:
-  const SimdKernels<Element>& loops_ = simd_kernels<Element>();
-  RowSampler<float> sampler_;
-  std::vector<float> logits_;
 };
 
 SamplingTables make_tables(std::span<const SamplingRow>, int64_t, device::Upload&) { return {}; }
@@ -245,11 +263,8 @@ PickedTokens pick(const at::Tensor& logits_RV, int64_t num_ids, std::span<const 
     const int64_t stride = logits_RV.stride(0);
     for_tasks(logits_RV.size(0), kWorkOfElement * logits_RV.numel(), [&]() -> TaskBody {
       auto sampler = std::make_shared<RowSampler<Element>>(num_ids, logits_RV.size(1), unread);
-      auto bound = std::make_shared<BoundRowSampler<Element>>(num_ids, logits_RV.size(1), unread);
-      return [&, logits, stride, sampler, bound](int64_t row) {
-        const Element* const of_row = logits + row * stride;
-        tokens[row] = rows[row].allowed.empty() ? sampler->pick(of_row, rows[row])
-                                                : bound->pick(of_row, rows[row]);
+      return [&, logits, stride, sampler](int64_t row) {
+        tokens[row] = sampler->pick(logits + row * stride, rows[row]);
       };
     });
   });
@@ -261,6 +276,6 @@ PickedTokens pick(const at::Tensor& logits_RV, int64_t num_ids, std::span<const 
 
 namespace convoy::kernels {
 
-const SamplerOps kSamplerCpu = {sampler::make_tables, sampler::pick};
+const SamplerOps kSamplerCpu = {sampler::make_tables, sampler::pick, /*reads_allowed_rows=*/true};
 
 }  // namespace convoy::kernels

@@ -5,7 +5,6 @@
 #include <numbers>
 
 #include "convoy/model/kernels/cuda/launch.h"
-#include "convoy/model/kernels/sampler/allowed_logits.h"
 #include "convoy/model/kernels/sampler/likeliest_ids.h"
 #include "convoy/model/kernels/sampler/penalised_logits.h"
 #include "convoy/model/kernels/sampler/sampler_launch.h"
@@ -36,7 +35,6 @@ SamplingTables make_kernel_tables(std::span<const SamplingRow> rows, int64_t num
   for (const SamplingRow& row : rows) rules.push_back(device_rule(row, num_ids));
   SamplingTables tables = penalty_tables(rows, num_ids, upload);
   add_likeliest_tables(rows, upload, tables);
-  add_allowed_tables(rows, upload, tables);
   tables.rules = upload.add(std::as_bytes(std::span<const gpu::SampleRule>(rules)));
   return tables;
 }
@@ -77,6 +75,6 @@ PickedTokens pick_by_kernel(const at::Tensor& logits_RV, int64_t num_ids,
 
 }  // namespace
 
-const SamplerOps kSamplerCuda = {make_kernel_tables, pick_by_kernel};
+const SamplerOps kSamplerCuda = {make_kernel_tables, pick_by_kernel, /*reads_allowed_rows=*/false};
 
 }  // namespace convoy::kernels

@@ -13,6 +13,7 @@ struct SamplerOps {
   PickedTokens (*pick)(const at::Tensor& logits_RV, int64_t num_ids,
                        std::span<const SamplingRow> rows, const SamplingTables& tables,
                        const at::Tensor& unread_ids);
+  bool reads_allowed_rows;  // `pick` needs no tables of allowed ids
 };
 
 const SamplerOps& sampler_ops(at::Device device);  // chosen by registry/op_table.cpp
