@@ -4,10 +4,13 @@
 // waits for, and that its texts equal the CPU's texts with the same table of ops.
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "convoy/apps/recipes/model_test.h"
 #include "convoy/generate/engine/engine.h"
 #include "convoy/model/kernels/registry/op_table.h"
 #include "convoy/model/models/registry.h"
+#include "files/source_folder.h"
 #include "files/temporary_folder.h"
 #include "simulated_device/simulated_device.h"
 
@@ -59,6 +62,37 @@ TEST_F(LateReading, TextsAreThoseOfACpuThatReadsAtOnce) {
     EXPECT_EQ(found[index].token_ids, wanted[index].token_ids) << index;
     EXPECT_EQ(found[index].logprobs, wanted[index].logprobs) << index;
     EXPECT_EQ(found[index].text, wanted[index].text) << index;
+  }
+}
+
+// The ids that a grammar allows are found and copied while the device makes the hidden states.
+TEST_F(LateReading, RowsWithAGrammarHaveTheTextsOfACpu) {
+  const io::ModelFolder folder =
+      io::ModelFolder::open(testing::source_folder() / "examples/tally-3m");
+  const text::Tokenizer tokenizer = text::Tokenizer::load(folder.path());
+  const auto there = models::load_causal_lm(folder, at::kFloat, simulated::device());
+  const text::GrammarCompiler compiler(tokenizer,
+                                       std::min(there->vocab_size(), tokenizer.vocab_size()));
+  const auto grammar = compiler.compile({text::GrammarKind::Regex, "[a-f]{2}(, [0-9]{1,3}){2,5}"});
+  const auto bound = [&] {
+    std::vector<generate::Request> made = requests();
+    for (generate::Request& request : made)
+      if (request.number != 2) request.form.grammar = grammar;
+    return made;
+  };
+  generate::Engine engine(*there, tokenizer, {.max_rows = 3, .prefill_chunk = 6});
+  const auto found = generate::answer_all(engine, bound());
+  const kernels::CpuTableOverride same_ops(kernels::aten_op_table());
+  const auto here = models::load_causal_lm(folder, at::kFloat);
+  generate::Engine on_cpu(*here, tokenizer, {.max_rows = 3, .prefill_chunk = 6});
+  const auto wanted = generate::answer_all(on_cpu, bound());
+  for (size_t index = 0; index < wanted.size(); ++index) {
+    EXPECT_EQ(found[index].token_ids, wanted[index].token_ids) << index;
+    EXPECT_EQ(found[index].logprobs, wanted[index].logprobs) << index;
+    if (index != 2) {
+      EXPECT_TRUE(std::regex_search(found[index].text, std::regex("^[a-f]{1,2}(, ?[0-9]*)*,?$")))
+          << found[index].text;
+    }
   }
 }
 

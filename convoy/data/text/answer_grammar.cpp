@@ -2,6 +2,7 @@
 #include "convoy/data/text/answer_grammar.h"
 
 #include <utility>
+#include <vector>
 
 #include "convoy/core/base/error.h"
 #include "convoy/data/text/rust_handles.h"
@@ -78,19 +79,30 @@ void GrammarPlace::take(int32_t id) {
 }
 
 struct AnswerGrammar::State {
-  std::mutex mutex;  // guards `beginning`: the Rust library takes one call at a time
-  RustGrammar beginning;
+  std::mutex mutex;  // guards `beginnings`: the Rust library takes one call at a time
+  std::vector<RustGrammar> beginnings;  // one for each lexer
 };
+
+namespace {
+
+RustGrammar copy_of(const RustGrammar& place, bool has_own_lexer) {
+  RustGrammar copy(convoy_grammar_copy(place.get(), has_own_lexer ? 1 : 0));
+  CONVOY_INVARIANT(copy != nullptr, "a grammar could not be copied");
+  return copy;
+}
+
+}  // namespace
+
 AnswerGrammar::AnswerGrammar(std::unique_ptr<State> state, int64_t num_ids)
     : state_(std::move(state)), num_ids_(num_ids) {}
 AnswerGrammar::~AnswerGrammar() = default;
 
-GrammarPlace AnswerGrammar::begin() const {
+GrammarPlace AnswerGrammar::begin(size_t lexer) const {
   const std::lock_guard lock(state_->mutex);
-  RustGrammar copy(convoy_grammar_copy(state_->beginning.get()));
-  CONVOY_INVARIANT(copy != nullptr, "a grammar could not be copied");
-  return GrammarPlace(
-      std::make_unique<GrammarPlace::State>(GrammarPlace::State{.handle = std::move(copy)}));
+  std::vector<RustGrammar>& beginnings = state_->beginnings;
+  while (beginnings.size() <= lexer) beginnings.push_back(copy_of(beginnings.front(), true));
+  return GrammarPlace(std::make_unique<GrammarPlace::State>(
+      GrammarPlace::State{.handle = copy_of(beginnings[lexer], false)}));
 }
 
 void check_grammar(const GrammarSource& source) {
@@ -128,7 +140,7 @@ std::shared_ptr<const AnswerGrammar> GrammarCompiler::compile(const GrammarSourc
                              source.text.size(), &handle, &error) != 0)
     throw_refused(source, error);
   auto state = std::make_unique<AnswerGrammar::State>();
-  state->beginning = RustGrammar(handle);
+  state->beginnings.emplace_back(handle);
   return std::shared_ptr<const AnswerGrammar>(new AnswerGrammar(std::move(state), num_ids_));
 }
 

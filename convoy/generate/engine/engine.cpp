@@ -2,10 +2,12 @@
 #include "convoy/generate/engine/engine.h"
 
 #include <ATen/Context.h>
+#include <ATen/Parallel.h>
 #include <c10/core/StreamGuard.h>
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <utility>
 
 #include "convoy/core/base/error.h"
@@ -73,7 +75,8 @@ Engine::Engine(nn::CausalLm& model, const text::Tokenizer& tokenizer, EngineConf
                   .prefix_states = prefix_states(model.kv_geometry(), config_),
                   .groups = groups_}),
       cache_(model.kv_geometry(), kBlockTokens, sizes(groups_), config_.kv_element,
-             config_.max_rows + num_prefix_states(model.kv_geometry(), budget_of(config_))) {}
+             config_.max_rows + num_prefix_states(model.kv_geometry(), budget_of(config_))),
+      bound_rows_of_lexer_(static_cast<size_t>(std::max(at::get_num_threads(), 1))) {}
 
 Engine::~Engine() = default;
 
@@ -116,7 +119,7 @@ void Engine::submit(Request request) {
   const int64_t number = request.number;
   const int64_t first_position = model_.first_position(most_tokens);
   std::optional<RowGrammar> grammar = row_grammar(request);
-  num_bound_rows_ += grammar ? 1 : 0;
+  if (grammar) ++bound_rows_of_lexer_[grammar->lexer()];
   scheduler_.add({.number = number,
                   .prompt = std::exchange(request.prompt, {}),
                   .most_tokens = most_tokens,
@@ -143,7 +146,13 @@ std::optional<RowGrammar> Engine::row_grammar(const Request& request) const {
   if (end_ids.empty())
     throw ConfigError("the model names no token that ends a text, which a grammar needs",
                       {.hint = "write eos_token into its tokenizer_config.json"});
-  return RowGrammar(request.form, std::move(end_ids));
+  const auto freest = std::min_element(bound_rows_of_lexer_.begin(), bound_rows_of_lexer_.end());
+  return RowGrammar(request.form, std::move(end_ids),
+                    static_cast<size_t>(freest - bound_rows_of_lexer_.begin()));
+}
+
+int64_t Engine::num_bound_rows() const {
+  return std::accumulate(bound_rows_of_lexer_.begin(), bound_rows_of_lexer_.end(), int64_t{0});
 }
 
 void Engine::cancel(int64_t number) {
@@ -155,7 +164,7 @@ void Engine::remove(int64_t number) {
   scheduler_.remove(number);
   const auto found = rows_.find(number);
   if (found == rows_.end()) return;
-  num_bound_rows_ -= found->second->grammar ? 1 : 0;
+  if (const auto& grammar = found->second->grammar) --bound_rows_of_lexer_[grammar->lexer()];
   rows_.erase(found);
 }
 
@@ -184,7 +193,7 @@ std::vector<Completion> Engine::step() {
   const int64_t recorded_before = figures_.recorded_steps;
   const bool draws = start(plan);
   // A grammar says a row's next token when it knows the last one.
-  read_down_to(draws && reads_late() && num_bound_rows_ == 0 ? 1 : 0);
+  read_down_to(draws && reads_late() && num_bound_rows() == 0 ? 1 : 0);
   step_failed_ = false;
   const double seconds = seconds_since(begin);
   costs_.add_step(seconds, figures_.recorded_steps > recorded_before);
@@ -248,7 +257,7 @@ bool Engine::start(const std::vector<scheduler::PlannedRow>& plan) {
     upload.send();
     inputs.replace_unread_ids(unread_ids);
     cache_.set_rows(std::move(inputs.paged), inputs.states);
-    run(inputs.batch, inputs.drawing_R, inputs.draw, unread_ids, inputs.scored);
+    run(inputs.batch, inputs.drawing_R, inputs.draw, unread_ids, inputs.scored, inputs.drawing);
     cache_.keep_states();
     costs_.add_launches(seconds_since(begin));
   }
@@ -263,14 +272,25 @@ bool Engine::start(const std::vector<scheduler::PlannedRow>& plan) {
 
 void Engine::run(const nn::TokenBatch& batch, const at::Tensor& drawing_R,
                  std::optional<TokenDraw>& draw, const at::Tensor& unread_ids,
-                 std::span<const ScoredToken> scored) {
+                 std::span<const ScoredToken> scored,
+                 const std::vector<std::shared_ptr<Row>>& drawing) {
   at::Tensor hidden_RD = model_.hidden_states(batch, {.cache = &cache_});
   // This rank takes part in the use of the head even if it draws nothing: other ranks may draw.
   const nn::UnitUse use = model_.use_head();
   score(hidden_RD, scored);
   if (!draw) return;
+  send_allowed(drawing, *draw);  // a device computes the hidden states meanwhile
   if (drawing_R.defined()) hidden_RD = hidden_RD.index_select(0, drawing_R);
   draw->pick(hidden_RD, unread_ids);
+}
+
+void Engine::send_allowed(const std::vector<std::shared_ptr<Row>>& drawing, TokenDraw& draw) {
+  std::vector<RowGrammar*> grammars;
+  for (const std::shared_ptr<Row>& row : drawing)
+    if (row->grammar) grammars.push_back(&*row->grammar);
+  if (grammars.empty()) return;
+  find_allowed(grammars);
+  draw.send_allowed();
 }
 
 // A row has at most one unread token at a time, so a drawn token is announced only when the row's
@@ -361,7 +381,7 @@ DrawPoint Engine::draw_point(Row& row) const {
           .seen_ids = tokens.first(tokens.size() - unread),
           .answer_begin = static_cast<size_t>(row.prompt_tokens),
           .biases = row.request.logit_bias,
-          .allowed = row.grammar ? row.grammar->allowed() : std::span<const uint32_t>(),
+          .allowed = row.grammar ? row.grammar->words() : std::span<const uint32_t>(),
           .unread_id = row.unread_place,
           .wants_logprob = row.request.wants_logprobs,
           .logprob_at_temperature = row.request.logprobs_at_temperature,

@@ -107,9 +107,13 @@ class Engine {
   // sends. `planned_keys`: as in kernels::PagedRows.
   Inputs list_inputs(const std::vector<scheduler::PlannedRow>& plan, int64_t planned_keys,
                      device::Upload& upload);
-  // `scored`: prompt tokens that get their log-probabilities.
+  // `scored`: prompt tokens that get their log-probabilities. `drawing`: the rows of `draw`, needed
+  // where one of them has a grammar.
   void run(const nn::TokenBatch& batch, const at::Tensor& drawing_R, std::optional<TokenDraw>& draw,
-           const at::Tensor& unread_ids, std::span<const ScoredToken> scored = {});
+           const at::Tensor& unread_ids, std::span<const ScoredToken> scored = {},
+           const std::vector<std::shared_ptr<Row>>& drawing = {});
+  // Finds which tokens may come next in the rows with a grammar, on the threads of the host.
+  static void send_allowed(const std::vector<std::shared_ptr<Row>>& drawing, TokenDraw& draw);
   void score(const at::Tensor& hidden_TD, std::span<const ScoredToken> scored);  // blocks
   static void note(const ScoredToken& scored, kernels::SampledToken token);
   int64_t prefix_space(const Request& request, int64_t first_position);
@@ -127,6 +131,7 @@ class Engine {
                                        const at::Tensor& ids_T);
   DrawPoint draw_point(Row& row) const;
   std::optional<RowGrammar> row_grammar(const Request& request) const;
+  int64_t num_bound_rows() const;  // unfinished rows with a grammar
   void set_adapters(const std::vector<scheduler::PlannedRow>& plan) const;
   bool reads_late() const;
   int64_t fewest_admissions() const;
@@ -158,7 +163,7 @@ class Engine {
   int64_t num_private_spaces_ = 0;          // prefix spaces that only one row has had
   std::vector<Completion> ended_;           // completed, but not returned by step() yet
   bool step_failed_ = false;
-  int64_t num_bound_rows_ = 0;  // unfinished rows with a grammar
+  std::vector<int64_t> bound_rows_of_lexer_;  // unfinished rows with a grammar; see RowGrammar
   EngineFigures figures_;
   StepCosts costs_;
 };

@@ -3,14 +3,17 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "convoy/core/base/error.h"
+#include "convoy/model/kernels/simd/element.h"
 
 namespace convoy::generate {
 
-RowGrammar::RowGrammar(const AnswerForm& form, std::vector<int32_t> end_ids)
-    : place_(form.grammar->begin()),
+RowGrammar::RowGrammar(const AnswerForm& form, std::vector<int32_t> end_ids, size_t lexer)
+    : lexer_(lexer),
+      place_(form.grammar->begin(lexer)),
       thoughts_(form.thoughts),
       end_ids_(std::move(end_ids)),
       words_(static_cast<size_t>((form.grammar->num_ids() + 31) / 32)),
@@ -25,6 +28,7 @@ void RowGrammar::allow(int32_t id, bool is_allowed) {
 
 void RowGrammar::mask_answer() {
   try {
+    if (const std::optional<int32_t> id = std::exchange(unread_id_, {})) place_.take(*id);
     const bool may_end = place_.mask(begins_text_, words_);
     for (const int32_t id : end_ids_) allow(id, may_end);
     const bool is_stuck =
@@ -59,19 +63,31 @@ void RowGrammar::take(int32_t id) {
     return;
   }
   const bool ends = std::find(end_ids_.begin(), end_ids_.end(), id) != end_ids_.end();
-  if (ends || !problem_.empty()) return;
-  try {
-    place_.take(id);
-  } catch (const DataError& error) {
-    fail(error.what());
-  }
+  if (!ends && problem_.empty()) unread_id_ = id;
 }
 
 void RowGrammar::fail(const std::string& problem) {
   problem_ = problem;
   std::fill(words_.begin(), words_.end(), 0);
   for (const int32_t id : end_ids_) allow(id, true);
-  is_masked_ = true;
+}
+
+void find_allowed(const std::vector<RowGrammar*>& rows) {
+  std::map<size_t, std::vector<RowGrammar*>> by_lexer;
+  int64_t num_words = 0;
+  for (RowGrammar* const row : rows) {
+    by_lexer[row->lexer()].push_back(row);
+    num_words += std::ssize(row->words());
+  }
+  std::vector<std::vector<RowGrammar*>> tasks;
+  for (auto& [lexer, of_lexer] : by_lexer) tasks.push_back(std::move(of_lexer));
+  // A mask costs more than this, so that only the smallest steps stay on one thread.
+  const int64_t work = 32 * num_words * kernels::kWorkOfElement;
+  kernels::for_tasks(std::ssize(tasks), work, [&] {
+    return [&](int64_t task) {
+      for (RowGrammar* const row : tasks[static_cast<size_t>(task)]) row->allowed();
+    };
+  });
 }
 
 }  // namespace convoy::generate

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <ranges>
+
 #include "convoy/generate/engine/thought_ids.h"
 #include "files/source_folder.h"
 
@@ -38,6 +41,26 @@ TEST_F(RowGrammarTest, EndsWhereTheGrammarDoes) {
   EXPECT_TRUE(allows(grammar, end_));
   grammar.take(end_);
   EXPECT_EQ(grammar.problem(), "");
+}
+
+TEST_F(RowGrammarTest, RowsOfSeveralLexersFindTheSame) {
+  const AnswerForm asked = form(R"(["12", "1 3", "1234"])");
+  RowGrammar alone(asked, {end_});
+  std::vector<RowGrammar> rows;
+  for (size_t row = 0; row < 7; ++row)
+    rows.emplace_back(asked, std::vector<int32_t>{end_}, row % 3);
+  std::vector<RowGrammar*> found;
+  for (RowGrammar& row : rows) found.push_back(&row);
+  for (const std::string piece : {"1", "2", "3"}) {
+    find_allowed(found);
+    const std::span<const uint32_t> wanted = alone.allowed();
+    for (RowGrammar& row : rows) {
+      EXPECT_TRUE(std::ranges::equal(row.words(), wanted));
+      EXPECT_TRUE(allows(row, id_of(piece)));
+      row.take(id_of(piece));
+    }
+    alone.take(id_of(piece));
+  }
 }
 
 // Two other tokens of the bundled model stand for the tags.

@@ -108,6 +108,12 @@ TokenDraw::TokenDraw(nn::CausalLm& model, int64_t num_ids, const std::vector<Dra
   drawn_N_ = upload.add(drawn_);
 }
 
+void TokenDraw::send_allowed() {
+  device::Upload upload(model_.device());
+  kernels::add_allowed_ids(rows_, upload, tables_);
+  upload.send();
+}
+
 void TokenDraw::pick(const at::Tensor& hidden_RD, const at::Tensor& unread_ids) {
   const auto of = [&](const at::Tensor& rows) {
     return rows.defined() ? hidden_RD.index_select(0, rows) : hidden_RD;

@@ -62,6 +62,9 @@ class TokenDraw {
   TokenDraw(nn::CausalLm& model, int64_t num_ids, const std::vector<DrawPoint>& points,
             device::Upload& upload);
 
+  // Reads the ids that the points allow, which the constructor does not, and starts their copy to
+  // the device. Call it before pick() when a point has `allowed`.
+  void send_allowed();
   // Async. hidden_RD has one row per point.
   void pick(const at::Tensor& hidden_RD, const at::Tensor& unread_ids);
   const kernels::PickedTokens& picked() const { return picked_; }  // after pick()

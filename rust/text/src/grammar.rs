@@ -339,12 +339,12 @@ pub unsafe extern "C" fn convoy_grammar_check(
 /// # Safety
 /// `place` comes from `convoy_grammar_compile` or from here, and no other thread uses it.
 #[no_mangle]
-pub unsafe extern "C" fn convoy_grammar_copy(place: *const Place) -> *mut Place {
+pub unsafe extern "C" fn convoy_grammar_copy(place: *const Place, own_lexer: i32) -> *mut Place {
     let mut copy = std::ptr::null_mut();
     guard(std::ptr::null_mut(), || {
         let place = &*place;
         copy = Box::into_raw(Box::new(Place {
-            matcher: place.matcher.clone(),
+            matcher: if own_lexer == 0 { place.matcher.clone() } else { place.matcher.deep_clone() },
             vocabulary: place.vocabulary.clone(),
             work_left: place.work_left,
         }));
