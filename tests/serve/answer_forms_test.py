@@ -234,6 +234,16 @@ class Forms(unittest.TestCase):
             shares = [2.718281828459045**likely.logprob for likely in token.top_logprobs]
             self.assertAlmostEqual(sum(shares), 1, places=3)
 
+    def test_a_grammar_that_ends_within_an_answer_names_its_field(self):
+        ambiguous = {"structured_outputs": {"grammar": 'start: s{300}\ns: s s | "a"'}}
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.chat(extra_body=ambiguous, max_tokens=1000)
+        self.assertEqual(caught.exception.param, "structured_outputs.grammar")
+        self.assertIn("`structured_outputs.grammar`: the grammar", str(caught.exception))
+        with self.assertRaises(openai.APIError) as caught:
+            list(self.chat(extra_body=ambiguous, max_tokens=1000, stream=True))
+        self.assertEqual(caught.exception.param, "structured_outputs.grammar")
+
     def test_what_is_not_covered_is_refused_by_name(self):
         for word, schema in NOT_COVERED.items():
             with self.subTest(schema=schema), self.assertRaises(openai.BadRequestError) as caught:

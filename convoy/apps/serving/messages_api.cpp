@@ -281,8 +281,8 @@ void read_thinking(FieldReader& fields, Json& chat) {
 }
 
 // The effort and the form of the answer: `output_config`, and the form's older name
-// `output_format`.
-void read_output_config(FieldReader& fields, Json& chat) {
+// `output_format`. Returns the field of the form; empty: none is asked for.
+std::string read_output_config(FieldReader& fields, Json& chat) {
   const Json* form = fields.object("output_format");
   std::string place = "output_format";
   if (const Json* const config = fields.object("output_config")) {
@@ -295,7 +295,7 @@ void read_output_config(FieldReader& fields, Json& chat) {
       chat["reasoning_effort"] = effort;
     of_config.require_nothing_else();
   }
-  if (form == nullptr) return;
+  if (form == nullptr) return {};
   FieldReader of_form(*form, place);
   if (const std::string type = of_form.text("type"); type != "json_schema")
     refuse_value(place + ".type", fmt::format("must be json_schema, found \"{}\"", type));
@@ -305,6 +305,7 @@ void read_output_config(FieldReader& fields, Json& chat) {
   chat["response_format"] = {
       {"type", "json_schema"},
       {"json_schema", {{"name", "answer"}, {"schema", *schema}, {"strict", true}}}};
+  return place;
 }
 
 void read_sampling(FieldReader& fields, Json& chat) {
@@ -331,13 +332,13 @@ void read_service_fields(FieldReader& fields) {
   read_cache_control(fields);
 }
 
-Json chat_request(const Json& given) {
+EngineRequest chat_request(const Json& given) {
   FieldReader fields(given);
   Json chat = {{"model", require_text(fields, "model", "")}};
   chat["messages"] = chat_messages(fields);
   read_tools(fields, chat);
   read_thinking(fields, chat);
-  read_output_config(fields, chat);
+  const std::string form_field = read_output_config(fields, chat);
   read_sampling(fields, chat);
   if (fields.flag("stream")) {
     chat["stream"] = true;
@@ -345,7 +346,7 @@ Json chat_request(const Json& given) {
   }
   read_service_fields(fields);
   fields.require_nothing_else();
-  return chat;
+  return {"/v1/chat/completions", dumped(chat), form_field};
 }
 
 Json count_request(const Json& given) {
@@ -378,6 +379,32 @@ const char* message_error_type(int status) {
   }
 }
 
+// The field of a message for a field of the chat that an engine names.
+std::string message_field(const std::string& field, std::string_view form_field) {
+  constexpr std::string_view kForm = "response_format.json_schema";
+  constexpr std::string_view kFunction = "].function";
+  constexpr std::string_view kParameters = ".parameters";
+  if (field.starts_with(kForm)) return std::string(form_field) + field.substr(kForm.size());
+  if (field == "parallel_tool_calls") return "tool_choice.disable_parallel_tool_use";
+  if (field == "stop") return "stop_sequences";
+  if (field == "reasoning_effort") return "output_config.effort";
+  const size_t at = field.find(kFunction);
+  if (!field.starts_with("tools[") || at == std::string::npos) return field;
+  std::string within = field.substr(at + kFunction.size());
+  if (within.starts_with(kParameters)) within.replace(0, kParameters.size(), ".input_schema");
+  return field.substr(0, at + 1) + within;
+}
+
+std::string in_client_words(std::string message, const Json& field, std::string_view form_field) {
+  if (!field.is_string()) return message;
+  const std::string named = "`" + field.get<std::string>() + "`";
+  const std::string wanted = "`" + message_field(field.get<std::string>(), form_field) + "`";
+  for (size_t at = message.find(named); at != std::string::npos;
+       at = message.find(named, at + wanted.size()))
+    message.replace(at, named.size(), wanted);
+  return message;
+}
+
 }  // namespace
 
 bool speaks_messages(std::string_view path) {
@@ -387,7 +414,7 @@ bool speaks_messages(std::string_view path) {
 EngineRequest engine_request(std::string_view path, std::string_view body) {
   const Json given = parse_object(body);
   if (path == kCountTokensPath) return {"/tokenize", dumped(count_request(given))};
-  return {"/v1/chat/completions", dumped(chat_request(given))};
+  return chat_request(given);
 }
 
 Json stop_reason_of(const Json& finish_reason, const Json& stop_string) {
@@ -436,11 +463,13 @@ Json whole_message(const Json& answer) {
 
 Json token_count(const Json& answer) { return {{"input_tokens", answer.at("count")}}; }
 
-Json message_error(int status, const Json& error) {
+Json message_error(int status, const Json& error, std::string_view form_field) {
+  const Json& what = error.at("error");
   return {{"type", "error"},
           {"error",
            {{"type", message_error_type(status)},
-            {"message", error.at("error").value("message", "")}}}};
+            {"message", in_client_words(what.value("message", ""), what.value("param", Json()),
+                                        form_field)}}}};
 }
 
 }  // namespace convoy::serving

@@ -22,6 +22,7 @@ bool speaks_messages(std::string_view path);
 struct EngineRequest {
   std::string path;
   std::string body;
+  std::string form_field = {};  // the client's field for the form of the answer; empty: none
 };
 
 // `path`: one of the two paths. Throws ApiError, which names the field of the client's request.
@@ -41,7 +42,8 @@ Json whole_message(const Json& answer);
 // {"input_tokens": N} for the answer of /tokenize.
 Json token_count(const Json& answer);
 
-// {"type": "error", "error": {"type", "message"}} for an error in OpenAI's form.
-Json message_error(int status, const Json& error);
+// {"type": "error", "error": {"type", "message"}} for an error in OpenAI's form. The message names
+// the field of the client's request. `form_field`: as in EngineRequest.
+Json message_error(int status, const Json& error, std::string_view form_field = {});
 
 }  // namespace convoy::serving

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include "convoy/apps/serving/messages_stream.h"
 
 namespace convoy::serving {
@@ -130,6 +133,33 @@ TEST(MessagesApi, AnAnswerBecomesAMessage) {
   EXPECT_EQ(stop_reason_of("length", nullptr), "max_tokens");
   EXPECT_EQ(message_error(429, {{"error", {{"message", "full"}}}})["error"]["type"],
             "rate_limit_error");
+}
+
+TEST(MessagesApi, AnErrorNamesTheFieldOfTheMessage) {
+  const auto said = [](const std::string& field, const std::string& form_field = {}) {
+    const Json error = {{"error", {{"message", "`" + field + "`: too much"}, {"param", field}}}};
+    return message_error(400, error, form_field)["error"]["message"].get<std::string>();
+  };
+  const std::string form = "response_format.json_schema.schema";
+  EXPECT_EQ(said(form, "output_format"), "`output_format.schema`: too much");
+  EXPECT_EQ(said("tools[1].function.parameters.type"), "`tools[1].input_schema.type`: too much");
+  EXPECT_EQ(said("tools[0].function.strict"), "`tools[0].strict`: too much");
+  EXPECT_EQ(said("tool_choice"), "`tool_choice`: too much");
+  EXPECT_EQ(said("parallel_tool_calls"), "`tool_choice.disable_parallel_tool_use`: too much");
+
+  const Json of_form = {{"type", "json_schema"}, {"schema", Json::object()}};
+  for (const auto& [given, field] :
+       std::map<std::string, Json>{{"output_format", {{"output_format", of_form}}},
+                                   {"output_config.format", {{"output_config", {{"format", of_form}}}}}}) {
+    const EngineRequest request = engine_request(kMessagesPath, asked(field).dump());
+    EXPECT_EQ(request.form_field, given);
+    const std::string events = MessagesStream(request.form_field)
+                                   .take(R"(data: {"error":{"message":"`)" + form +
+                                         R"(`: no","type":"invalid_request_error","param":")" +
+                                         form + "\"}}\n\n");
+    EXPECT_NE(events.find("`" + given + ".schema`: no"), std::string::npos) << events;
+    EXPECT_NE(events.find("invalid_request_error"), std::string::npos) << events;
+  }
 }
 
 // The names of the events, with the type of the block or delta that they hold.

@@ -5,7 +5,7 @@ namespace convoy::serving {
 
 void MessagesClient::respond(int status, const http::Headers& headers, std::string_view body) {
   const Json answer = Json::parse(body);
-  const Json message = status != 200                           ? message_error(status, answer)
+  const Json message = status != 200 ? message_error(status, answer, request_.form_field)
                        : exchange_->path() == kCountTokensPath ? token_count(answer)
                                                                : whole_message(answer);
   exchange_->respond(status, headers, dumped(message) + "\n");

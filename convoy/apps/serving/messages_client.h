@@ -16,7 +16,9 @@ class MessagesClient : public ClientExchange {
  public:
   // `request`: engine_request() of the exchange.
   MessagesClient(std::unique_ptr<http::Exchange> exchange, EngineRequest request)
-      : exchange_(std::move(exchange)), request_(std::move(request)) {}
+      : exchange_(std::move(exchange)),
+        request_(std::move(request)),
+        stream_(request_.form_field) {}
 
   std::string_view path() const override { return request_.path; }
   std::string_view body() const override { return request_.body; }

@@ -12,8 +12,11 @@ namespace {
 
 constexpr std::string_view kData = "data: ";
 constexpr std::string_view kEventEnd = "\n\n";
+
 // An engine that fails within a stream sends its error as an event, which has no status.
-constexpr int kStatusWithinStream = 500;
+int status_within_stream(const Json& error) {
+  return error.at("error").value("type", "") == "invalid_request_error" ? 400 : 500;
+}
 
 }  // namespace
 
@@ -32,7 +35,8 @@ std::string MessagesStream::take(std::string_view part) {
 }
 
 void MessagesStream::take_data(const Json& data) {
-  if (data.contains("error")) return put("error", message_error(kStatusWithinStream, data));
+  if (data.contains("error"))
+    return put("error", message_error(status_within_stream(data), data, form_field_));
   if (!has_begun_) begin(data);
   for (const Json& choice : data.at("choices")) {
     take_delta(choice.at("delta"));

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "convoy/apps/serving/json_answer.h"
 
@@ -15,6 +16,9 @@ namespace convoy::serving {
 // One thread.
 class MessagesStream {
  public:
+  // `form_field`: as in EngineRequest.
+  explicit MessagesStream(std::string form_field = {}) : form_field_(std::move(form_field)) {}
+
   // `part`: the next bytes of the chat's stream. Returns the events that they make; may be empty.
   std::string take(std::string_view part);
 
@@ -30,6 +34,7 @@ class MessagesStream {
   void end(const Json& usage);
   void put(std::string_view name, Json data);
 
+  std::string form_field_;
   std::string unread_;  // bytes of an event that is not whole
   std::string events_;
   bool has_begun_ = false;

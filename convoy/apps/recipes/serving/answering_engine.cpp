@@ -18,6 +18,15 @@ Thoughts thoughts_of(const std::vector<generate::AnswerForm>& forms) {
   return forms.front().thoughts.are_open ? Thoughts::Open : Thoughts::Possible;
 }
 
+// `form_field`: the field of the request that asks for the form.
+ApiError cut_by_grammar(const std::string& form_field) {
+  return {400,
+          fmt::format("`{}`: the grammar cannot say the next token: it needs more work than its "
+                      "limits allow, or no token of the model goes on with it; make it simpler",
+                      form_field),
+          form_field, "invalid_value"};
+}
+
 }  // namespace
 
 AnsweringEngine::AnsweringEngine(generate::Engine& engine, const text::Tokenizer& tokenizer,
@@ -70,6 +79,7 @@ void AnsweringEngine::begin(ReadRequest& read) {
         rows[choice].number,
         Row{.answer = answer,
             .choice = static_cast<int64_t>(choice),
+            .form_field = request.form ? request.form->field : "",
             .times = {.came = read.came, .prompt_tokens = std::ssize(rows[choice].prompt)}});
 }
 
@@ -147,12 +157,8 @@ void AnsweringEngine::end(generate::Completion completion, ServerMetrics::Clock:
   const bool is_beyond_limits = completion.finish_reason == generate::FinishReason::GrammarLimit;
   if (!is_beyond_limits && completion.finish_reason != generate::FinishReason::NotFinite)
     return row.answer->end(row.choice, std::move(completion));
-  row.answer->fail(
-      is_beyond_limits
-          ? ApiError(400,
-                     "the grammar cannot say the next token: it needs more work than its limits "
-                     "allow, or no token of the model goes on with it; make it simpler")
-          : ApiError(500, "the model's logits are not finite"));
+  row.answer->fail(is_beyond_limits ? cut_by_grammar(row.form_field)
+                                    : ApiError(500, "the model's logits are not finite"));
   cancel_where([&row](const RunningAnswer& answer) { return &answer == row.answer.get(); });
 }
 

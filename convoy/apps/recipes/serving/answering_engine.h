@@ -42,6 +42,7 @@ class AnsweringEngine {
   struct Row {
     std::shared_ptr<RunningAnswer> answer;
     int64_t choice;
+    std::string form_field;  // the field that asks for the answer's form; empty: none does
     RowTimes times;
   };
 
