@@ -22,6 +22,10 @@ const CALL_TAGS: [&str; 2] = ["<tool_call>", "</tool_call>"];
 /// library's 50,000. Schemas stay far below.
 const ITEMS_OF_A_MASK: usize = 10_000;
 
+/// Places of a schema in which a text may be at once: `anyOf` of objects with many optional properties
+/// has thousands. A row of so many takes a quarter of a millisecond.
+const ITEMS_OF_A_SCHEMAS_ROW: usize = 5000;
+
 /// Work of all masks of an answer under a grammar that a client writes, and what each token adds to it.
 /// A unit is one item times the items of a row, because an ambiguous grammar's rows grow with the text
 /// and their time with the square. 10 ns or so each; JSON and arithmetic need 6,000 to 9,000 a token
@@ -117,8 +121,10 @@ impl Vocabulary {
 
     fn compile_checked(&self, kind: Kind, source: &str) -> Result<Matcher, String> {
         let mut limits = self.factory.limits().clone();
-        if matches!(kind, Kind::Lark) {
-            limits.step_max_items = ITEMS_OF_A_MASK;
+        match kind {
+            Kind::Lark => limits.step_max_items = ITEMS_OF_A_MASK,
+            Kind::JsonSchema | Kind::LarkWithSchemas => limits.max_items_in_row = ITEMS_OF_A_SCHEMAS_ROW,
+            Kind::Regex | Kind::Choice => {}
         }
         let grammar = match kind {
             Kind::JsonSchema => TopLevelGrammar::from_json_schema(schema_of(source)?),
@@ -192,6 +198,17 @@ fn in_our_words(error: &str) -> String {
         return "`oneOf` with parts that overlap is not covered: write anyOf, if one or more may hold"
             .to_string();
     }
+    if error.starts_with("schema too large") || error.starts_with("panic") {
+        return "its parts are too many together: `anyOf` and `oneOf` within `allOf` multiply them"
+            .to_string();
+    }
+    if let Some((_, limit)) = error.split_once("(grammar) too big (limit for this grammar: ") {
+        return format!(
+            "its texts and expressions together take more than {} steps to compile: shorten the longest list \
+             or text",
+            limit.trim_end_matches(')')
+        );
+    }
     if let (true, Some((_, reference))) =
         (error.starts_with("Only absolute $ref's"), error.split_once("ref '"))
     {
@@ -203,18 +220,28 @@ fn in_our_words(error: &str) -> String {
     error.to_string()
 }
 
+/// "Current row has 2101 items; max is 2000; ...".
+fn items_of_a_row(error: &str) -> Option<(&str, &str)> {
+    let (found, rest) = error.split_once("row has ")?.1.split_once(" items; max is ")?;
+    Some((found, rest.split(';').next()?))
+}
+
 /// Why a grammar does not say the next token.
 fn stop_in_our_words(error: &str) -> String {
     if error.contains("NoExtension") {
         return "no token of the vocabulary goes on with it".to_string();
     }
+    if let Some((found, most)) = items_of_a_row(error) {
+        return format!("a text may be at {found} of its places at once: at most {most} are covered");
+    }
     format!("it needs more work than its limits allow ({})", error.lines().next().unwrap_or_default())
 }
 
+/// The texts are one terminal: as rules, each would be a place of its own in a text.
 fn lark_of_choice(source: &str) -> Result<String, String> {
     let texts: Vec<String> = serde_json::from_str(source).map_err(|error| error.to_string())?;
     let alternatives: Vec<String> = texts.iter().map(|text| Value::from(text.as_str()).to_string()).collect();
-    Ok(format!("start: {}", alternatives.join(" | ")))
+    Ok(format!("start: CHOICE\nCHOICE: {}", alternatives.join(" | ")))
 }
 
 #[derive(Deserialize)]
@@ -241,7 +268,18 @@ impl Place {
         if !may_end && first.iter().all(|word| *word == 0) {
             return Err("no text of the tokenizer's tokens matches".to_string());
         }
+        made.check_first_step(&first)?;
         Ok(made)
+    }
+
+    /// A beginning with too many places is found when a token is taken, which would end every answer.
+    fn check_first_step(&self, first: &[u32]) -> Result<(), String> {
+        let Some((word, bits)) = first.iter().enumerate().find(|(_, bits)| **bits != 0) else {
+            return Ok(());
+        };
+        let token = 32 * word as u32 + bits.trailing_zeros();
+        let taken = self.matcher.clone().consume_token(token);
+        taken.map_err(|error| stop_in_our_words(&error.to_string()))
     }
 
     /// Writes one bit for each id into `words`. Returns true where the text may end here.
@@ -524,6 +562,91 @@ mod tests {
         assert!(schema(&wide).err().unwrap_or_default().contains("3001 `properties`"));
         let long = json!({"const": "a".repeat(3 << 20)}).to_string();
         assert!(schema(&long).err().unwrap_or_default().contains("bytes is not covered"));
+    }
+
+    #[test]
+    fn refuses_long_lists_by_their_counts() {
+        let refused = |given: Value, words: &str| {
+            let error = schema(&given.to_string()).err().unwrap_or_default();
+            assert!(error.contains(words), "{error}");
+        };
+        let numbers: Vec<usize> = (0..50_001).collect();
+        refused(json!({"enum": numbers}), "`enum` with 50001 values is not covered: at most 50000 are");
+        let consts = |count: usize| -> Value { (0..count).map(|place| json!({"const": place})).collect() };
+        refused(json!({"anyOf": consts(10_001)}), "`anyOf` with 10001 parts is not covered: at most 10000");
+        let objects = |count: usize| -> Value {
+            (0..count)
+                .map(|place| {
+                    json!({"properties": {"kind": {"const": place}}, "required": ["kind"],
+                "type": "object", "additionalProperties": false})
+                })
+                .collect()
+        };
+        refused(
+            json!({"items": {"oneOf": objects(2001)}, "type": "array"}),
+            "`oneOf` with 2001 parts that are",
+        );
+        assert!(matches(&schema(&json!({"anyOf": consts(10_000)}).to_string()).unwrap(), "9999"));
+        assert!(matches(&schema(&json!({"anyOf": objects(2000)}).to_string()).unwrap(), r#"{"kind":1999}"#));
+        let patterns = |from: usize, count: usize| -> Value {
+            let named = |place| (format!("^{place}x"), json!({"type": "null"}));
+            Value::Object((from..from + count).map(named).collect())
+        };
+        let halves = json!([{"patternProperties": patterns(0, 16)}, {"$ref": "#/$defs/other"}]);
+        let of_halves = |other: usize| json!({"$defs": {"other": {"patternProperties": patterns(16, other)}}, "allOf": halves});
+        refused(of_halves(17), "33 `patternProperties` is not covered: at most 32");
+        assert!(schema(&of_halves(16).to_string()).is_ok());
+        let texts: Vec<String> =
+            (1..130_000u64).map(|place| format!("{:012}", place.pow(3) % 999_999_999_989)).collect();
+        let error = vocabulary().compile(Kind::Choice, &json!(texts).to_string()).err().unwrap_or_default();
+        assert!(error.contains("take more than 1000000 steps to compile"), "{error}");
+    }
+
+    #[test]
+    fn a_long_list_of_choices_has_answers() {
+        let texts: Vec<String> = (0..10_000).map(|place| format!("{}", place * 7919 % 100_003)).collect();
+        let choice = Place::beginning(vocabulary(), Kind::Choice, &json!(texts).to_string()).unwrap();
+        assert!(matches(&choice.matcher, &texts[9999]) && !matches(&choice.matcher, "100003"));
+    }
+
+    #[test]
+    fn a_beginning_that_no_answer_gets_through_is_refused() {
+        let optional: serde_json::Map<String, Value> =
+            (0..480).map(|at| (format!("p{at}"), json!({}))).collect();
+        let wide = json!({"type": "object", "properties": optional});
+        let beginning = |count: usize| {
+            let parts = vec![wide.clone(); count];
+            Place::beginning(vocabulary(), Kind::JsonSchema, &json!({"anyOf": parts}).to_string())
+        };
+        assert!(beginning(1).is_ok());
+        let error = beginning(4).err().unwrap_or_default();
+        assert!(error.contains("places at once: at most 5000 are covered"), "{error}");
+    }
+
+    #[test]
+    fn white_space_is_bounded_between_any_two_signs() {
+        let signs = [
+            "{", "\"a\"", ":", "[", "1", ",", "true", ",", "{", "\"b\"", ":", "null", "}", ",", "[", "]",
+            ",", "{", "}", "]", ",", "\"c\"", ":", "\"d\"", "}",
+        ];
+        let typed = json!({"properties": {"a": {"type": "array", "prefixItems": [{"type": "integer"}, {"enum":
+            [true]}, {"patternProperties": {"^b": {"type": "null"}}}, {"type": "array"}, {"type": "object"}]},
+            "c": {"type": "string"}}, "type": "object", "required": ["a"], "additionalProperties": false});
+        for given in [json!({"type": "object"}), json!({}), typed] {
+            let alone = schema(&given.to_string()).unwrap();
+            let called = json!({"lark": "start: \"call: \" json_0 \"!\"", "schemas": [given]}).to_string();
+            let called = vocabulary().compile(Kind::LarkWithSchemas, &called).unwrap();
+            for gap in 0..=signs.len() {
+                let spaced = |blanks| signs[..gap].concat() + &" ".repeat(blanks) + &signs[gap..].concat();
+                let is_within = gap > 0 && gap < signs.len();
+                for (blanks, is_allowed) in [(0, true), (1, is_within), (40, is_within), (41, false)] {
+                    let text = spaced(blanks);
+                    assert_eq!(matches(&alone, &text), is_allowed, "{given}: {blanks} blanks in {text}");
+                    let text = format!("call: {text}!");
+                    assert_eq!(matches(&called, &text), is_allowed, "{given}: {blanks} blanks in {text}");
+                }
+            }
+        }
     }
 
     #[test]

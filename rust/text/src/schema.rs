@@ -28,6 +28,18 @@ const MOST_OPTIONAL: usize = 480;
 /// Properties of one object: the time to compile them grows with their square.
 const MOST_PROPERTIES: usize = 3000;
 
+/// Patterns of property names that one object may have, those of all its `allOf` and `$ref` together:
+/// each is compared with each other, and again for each way through `anyOf`. 1,000 took 7 minutes.
+const MOST_PATTERN_PROPERTIES: usize = 32;
+
+/// Parts of a list of schemas, and of them those of `anyOf` and `oneOf` that are no plain values: each
+/// is a place of its own in the grammar.
+const MOST_PARTS: usize = 10_000;
+const MOST_ALTERNATIVES: usize = 2000;
+
+/// Values of one `enum`.
+const MOST_VALUES: usize = 50_000;
+
 /// The largest `multipleOf`, in units of its last digit that is not 0, without its factors 2 and 5:
 /// the reader of numbers has a state for each remainder.
 const MOST_REMAINDERS: f64 = 10_000.0;
@@ -78,6 +90,69 @@ impl<'a> Patterns<'a> {
     }
 }
 
+/// Counts the patterns of property names that one object may have to match together.
+struct PatternProperties<'a> {
+    root: &'a Value,
+    /// Counts by reference; 0 while one is counted, because it may hold itself.
+    by_reference: HashMap<&'a str, usize>,
+}
+
+impl<'a> PatternProperties<'a> {
+    fn count(&mut self, schema: &'a Value) -> usize {
+        let Value::Object(map) = schema else { return 0 };
+        let own = map.get("patternProperties").and_then(Value::as_object).map_or(0, Map::len);
+        let referred = map.get("$ref").and_then(Value::as_str).map_or(0, |name| self.count_referred(name));
+        let parts = |name| map.get(name).and_then(Value::as_array).into_iter().flatten();
+        let all = parts("allOf").fold(0, |sum: usize, part| self.count(part).saturating_add(sum));
+        let any = parts("anyOf").map(|part| self.count(part)).max().unwrap_or(0);
+        let one = parts("oneOf").map(|part| self.count(part)).max().unwrap_or(0);
+        [own, referred, all, any, one].into_iter().fold(0, usize::saturating_add)
+    }
+
+    fn count_referred(&mut self, reference: &'a str) -> usize {
+        if let Some(known) = self.by_reference.get(reference) {
+            return *known;
+        }
+        self.by_reference.insert(reference, 0);
+        let found = reference.strip_prefix('#').and_then(|place| self.root.pointer(place));
+        let count = found.map_or(0, |schema| self.count(schema));
+        self.by_reference.insert(reference, count);
+        count
+    }
+}
+
+/// What is counted in a schema while it is checked.
+struct Counts<'a> {
+    patterns: Patterns<'a>,
+    pattern_properties: PatternProperties<'a>,
+}
+
+/// Refuses lists that take long to compile, or that no text gets through.
+fn check_lists(map: &Map<String, Value>) -> Result<(), String> {
+    for name in ["anyOf", "oneOf", "allOf", "prefixItems", "items", "enum"] {
+        let Some(Value::Array(list)) = map.get(name) else { continue };
+        let (what, most) = if name == "enum" { ("values", MOST_VALUES) } else { ("parts", MOST_PARTS) };
+        if list.len() > most {
+            return Err(format!("`{name}` with {} {what} is not covered: at most {most} are", list.len()));
+        }
+        let alternatives = list.iter().filter(|part| !is_plain(part)).count();
+        if matches!(name, "anyOf" | "oneOf") && alternatives > MOST_ALTERNATIVES {
+            return Err(format!(
+                "`{name}` with {alternatives} parts that are not a plain value or type is not covered: at \
+                 most {MOST_ALTERNATIVES} are"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// True for a schema of values without parts of their own.
+fn is_plain(schema: &Value) -> bool {
+    let has = |name| schema.get(name).is_some();
+    let is_scalar = |name: &str| name != "object" && name != "array";
+    has("const") || has("enum") || schema.get("type").and_then(Value::as_str).is_some_and(is_scalar)
+}
+
 /// llguidance reads numbers as f64, which would write another number than the schema's.
 fn check_numbers(value: &Value) -> Result<(), String> {
     const LARGEST: f64 = 9007199254740992.0;
@@ -93,9 +168,9 @@ fn check_numbers(value: &Value) -> Result<(), String> {
 
 /// Refuses what llguidance passes over: keywords that its draft does not know, options of its own,
 /// and a count of properties that one key written twice would reach.
-fn check_keywords<'a>(schema: &'a Value, patterns: &mut Patterns<'a>) -> Result<(), String> {
+fn check_keywords<'a>(schema: &'a Value, counts: &mut Counts<'a>) -> Result<(), String> {
     let map = match schema {
-        Value::Array(list) => return list.iter().try_for_each(|one| check_keywords(one, patterns)),
+        Value::Array(list) => return list.iter().try_for_each(|one| check_keywords(one, counts)),
         Value::Object(map) => map,
         _ => return Ok(()),
     };
@@ -106,20 +181,27 @@ fn check_keywords<'a>(schema: &'a Value, patterns: &mut Patterns<'a>) -> Result<
         );
     }
     check_properties(map)?;
+    check_lists(map)?;
+    let of_names = counts.pattern_properties.count(schema);
+    if of_names > MOST_PATTERN_PROPERTIES {
+        return Err(format!(
+            "an object with {of_names} `patternProperties` is not covered: at most {MOST_PATTERN_PROPERTIES} are"
+        ));
+    }
     map.get("multipleOf").and_then(Value::as_f64).map_or(Ok(()), check_multiple)?;
     map.iter().try_for_each(|(key, value)| match key.as_str() {
         "x-guidance" | "dependencies" | "$recursiveRef" | "extends" | "disallow" | "divisibleBy" => {
             Err(format!("the keyword `{key}` is not covered"))
         }
-        "allOf" if patterns.count(value) > MOST_PATTERNS => {
+        "allOf" if counts.patterns.count(value) > MOST_PATTERNS => {
             Err(format!("`allOf` with more than {MOST_PATTERNS} patterns is not covered"))
         }
         name if DATA.contains(&name) => Ok(()),
         name if MAPS.contains(&name) => match value {
-            Value::Object(named) => named.values().try_for_each(|one| check_subschema(one, patterns)),
+            Value::Object(named) => named.values().try_for_each(|one| check_subschema(one, counts)),
             _ => Ok(()),
         },
-        _ => check_subschema(value, patterns),
+        _ => check_subschema(value, counts),
     })
 }
 
@@ -184,7 +266,7 @@ fn check_properties(map: &Map<String, Value>) -> Result<(), String> {
 }
 
 /// A `$id` within a schema would change what the references under it mean.
-fn check_subschema<'a>(schema: &'a Value, patterns: &mut Patterns<'a>) -> Result<(), String> {
+fn check_subschema<'a>(schema: &'a Value, counts: &mut Counts<'a>) -> Result<(), String> {
     let values = match schema {
         Value::Array(list) => list.as_slice(),
         one => std::slice::from_ref(one),
@@ -194,7 +276,7 @@ fn check_subschema<'a>(schema: &'a Value, patterns: &mut Patterns<'a>) -> Result
             return Err("the keyword `$id` is not covered within a schema".to_string());
         }
     }
-    check_keywords(schema, patterns)
+    check_keywords(schema, counts)
 }
 
 /// Calls `change` with each reference to a part of the schema.
@@ -257,8 +339,11 @@ pub fn checked_schema(mut schema: Value) -> Result<Value, String> {
     }
     check_numbers(&schema)?;
     check_draft(&schema)?;
-    let mut patterns = Patterns { root: &schema, by_reference: HashMap::new() };
-    check_keywords(&schema, &mut patterns)?;
+    let mut counts = Counts {
+        patterns: Patterns { root: &schema, by_reference: HashMap::new() },
+        pattern_properties: PatternProperties { root: &schema, by_reference: HashMap::new() },
+    };
+    check_keywords(&schema, &mut counts)?;
     if !schema.is_object() {
         return Err("the schema must be an object".to_string());
     }

@@ -60,7 +60,11 @@ std::optional<AskedForm> read_response_format(FieldReader& fields) {
 }
 
 AskedForm read_choices(const Json& choices, const std::string& field) {
-  bool are_texts = choices.is_array() && !choices.empty() && std::ssize(choices) <= kMostListed;
+  if (choices.is_array() && std::ssize(choices) > kMostListed)
+    throw ApiError(
+        400, fmt::format("`{}` has {} texts; at most {} are served", field, choices.size(), kMostListed),
+        field, "invalid_value");
+  bool are_texts = choices.is_array() && !choices.empty();
   if (are_texts)
     for (const Json& choice : choices)
       are_texts &= choice.is_string() && !choice.get_ref<const std::string&>().empty();

@@ -79,6 +79,12 @@ TEST(ApiForm, WhatCannotBeHonouredIsRefusedByName) {
     expect_refused("\"guided_" + name + "\":\"a\"", "guided_" + name, "structured_outputs");
 }
 
+TEST(ApiForm, TooManyChoicesAreRefusedByTheirCount) {
+  const std::string choices = Json(std::vector<std::string>(10'001, "a")).dump();
+  expect_refused(R"("structured_outputs":{"choice":)" + choices + "}", "structured_outputs.choice",
+                 "has 10001 texts; at most 10000 are served");
+}
+
 TEST(ApiForm, StandsBesideToolsThatAreNotCalled) {
   EXPECT_TRUE(form_of(R"("response_format":{"type":"json_object"},"tool_choice":"none",)"
                       R"("tools":[{"function":{"name":"f"}}])"));
