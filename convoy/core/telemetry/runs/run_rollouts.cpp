@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
-#include <limits>
 #include <system_error>
+#include <utility>
 
+#include "convoy/core/base/json_member.h"
 #include "convoy/core/base/text_as.h"
+#include "convoy/core/telemetry/logs/event_log.h"
 #include "convoy/core/telemetry/runs/run_history.h"
 
 namespace convoy::telemetry {
@@ -61,17 +63,46 @@ DataError damage_of(const fs::path& path, const std::string& found, const std::s
                    {.file = path.string(), .hint = hint});
 }
 
-// Steps from one file to the next: as the run's record has it, else as its files lie.
-int64_t steps_between_files(const fs::path& run, const std::vector<int64_t>& steps) {
+// Steps from one file to the next: as the run's record has it, else as its files lie; none: neither
+// says it.
+std::optional<int64_t> steps_between_files(const fs::path& run, const std::vector<int64_t>& steps) {
   const json record = read_run_record(run / "run.json");
   if (const auto stamp = record.find("stamp"); stamp != record.end() && stamp->is_object())
     if (const auto inner = stamp->find("policy.inner_steps");
         inner != stamp->end() && inner->is_string())
       if (const auto number = text_as<int64_t>(inner->get<std::string>()); number && *number > 0)
         return *number;
-  int64_t least = std::numeric_limits<int64_t>::max();
-  for (size_t at = 1; at < steps.size(); ++at) least = std::min(least, steps[at] - steps[at - 1]);
+  std::optional<int64_t> least;
+  for (size_t at = 1; at < steps.size(); ++at) {
+    const int64_t between = steps[at] - steps[at - 1];
+    least = std::min(least.value_or(between), between);
+  }
   return least;
+}
+
+// The steps that the run's events tell of; `last` is 0 where they tell of none.
+struct DoneSteps {
+  int64_t first = 1;  // a run may begin at a checkpoint of another one
+  int64_t last = 0;
+};
+
+DoneSteps done_steps(const fs::path& run) {
+  DoneSteps done;
+  const fs::path events = run / "events.jsonl";
+  std::error_code unreadable;
+  if (!fs::is_regular_file(events, unreadable)) return done;
+  bool has_begun = false;
+  try {
+    for (const ordered_json& row : read_events(events)) {
+      const auto& word = row["event"].get_ref<const std::string&>();
+      if (word == "start" && !std::exchange(has_begun, true))
+        done.first = std::max<int64_t>(0, member_or(row, "resume_step", int64_t{-1})) + 1;
+      if (word == "step") done.last = std::max(done.last, member_or(row, "step", int64_t{0}));
+    }
+  } catch (const DataError&) {
+    return {};  // whoever reads the run reports damaged events
+  }
+  return done;
 }
 
 bool has_no_byte(const fs::path& path) {
@@ -85,22 +116,29 @@ std::optional<DataError> missing_rollouts(const fs::path& run) {
   constexpr size_t kMostNamed = 20;
   const std::vector<int64_t> steps = rollout_steps(run);
   if (steps.empty()) return std::nullopt;
-  std::vector<std::string> named;
-  const auto name = [&](int64_t step) {
-    if (named.size() < kMostNamed) named.push_back(std::to_string(step));
-    if (named.size() == kMostNamed) named.emplace_back("...");
+  const std::optional<int64_t> stride = steps_between_files(run, steps);
+  const DoneSteps done = done_steps(run);
+  std::vector<int64_t> gone;
+  const auto add_between = [&](int64_t before, int64_t after) {
+    if (!stride) return;
+    for (int64_t step = before; after - step > *stride && gone.size() <= kMostNamed;)
+      gone.push_back(step += *stride);
   };
-  const int64_t stride = steps_between_files(run, steps);
-  int64_t before = steps.front();
-  for (const int64_t step : steps) {
-    for (int64_t gone = before + stride; gone < step; gone += stride) name(gone);
-    if (has_no_byte(rollout_file(run / "rollouts", step))) name(step);
-    before = step;
+  if (stride && done.last > 0) {
+    const int64_t earlier = std::max<int64_t>(0, (steps.front() - done.first) / *stride);
+    add_between(steps.front() - (earlier + 1) * *stride, steps.front());
   }
-  if (named.empty()) return std::nullopt;
+  for (size_t at = 0; at < steps.size(); ++at) {
+    if (at > 0) add_between(steps[at - 1], steps[at]);
+    if (has_no_byte(rollout_file(run / "rollouts", steps[at]))) gone.push_back(steps[at]);
+  }
+  add_between(steps.back(), done.last + 1);
+  if (gone.empty()) return std::nullopt;
+  const bool are_many = gone.size() > kMostNamed;
+  gone.resize(std::min(gone.size(), kMostNamed));
   return DataError(
-      fmt::format("the texts of step {} are gone: a file is missing or empty",
-                  fmt::join(named, ", ")),
+      fmt::format("the texts of step {}{} are gone: a file is missing or empty",
+                  fmt::join(gone, ", "), are_many ? ", ..." : ""),
       {.file = (run / "rollouts").string(), .hint = "take it from a copy of the run folder"});
 }
 

@@ -67,6 +67,36 @@ TEST(RunRollouts, FilesThatAreGoneOrEmptyBetweenOthersAreNamed) {
   EXPECT_NE(missing_rollouts(run)->sentence().find("step 7 "), std::string::npos);
 }
 
+TEST(RunRollouts, TheFirstAndTheLastFileOfTheStepsThatTheEventsTellOfAreNamed) {
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path run = folder.path();
+  write_file_atomic(run / "run.json", R"({"stamp": {"policy.inner_steps": "2"}})");
+  const auto write_events = [&](int64_t resume_step, int64_t last) {
+    std::string rows = fmt::format("{{\"event\": \"start\", \"resume_step\": {}}}\n", resume_step);
+    rows += fmt::format("{{\"event\": \"step\", \"step\": {}}}\n", last);
+    write_file_atomic(run / "events.jsonl", rows + "{\"event\": \"start\", \"resume_step\": 6}\n");
+  };
+  const auto gone = [&] {
+    const std::optional<DataError> missing = missing_rollouts(run);
+    return missing ? missing->sentence() : "";
+  };
+  for (const int64_t step : {5, 7}) write_file_atomic(rollout_file(run / "rollouts", step), row("a", 0.5, 2));
+  write_events(-1, 12);
+  EXPECT_NE(gone().find("the texts of step 1, 3, 9, 11 are gone"), std::string::npos) << gone();
+  write_events(-1, 8);
+  EXPECT_NE(gone().find("the texts of step 1, 3 are gone"), std::string::npos) << gone();
+  // The texts of step 3 are those that the earlier run had drawn.
+  write_events(3, 8);
+  EXPECT_EQ(gone(), "");
+  write_events(2, 6);
+  EXPECT_NE(gone().find("the texts of step 3 are gone"), std::string::npos) << gone();
+  // A file of a step that has not ended.
+  write_events(4, 6);
+  EXPECT_EQ(gone(), "");
+  write_file_atomic(rollout_file(run / "rollouts", int64_t{1} << 62), row("a", 0.5, 2));
+  EXPECT_NE(gone().find("47, ... are gone"), std::string::npos) << gone();
+}
+
 TEST(RunRollouts, APipeInPlaceOfAFileIsNamed) {
   const testing::TemporaryFolder folder;
   const std::filesystem::path file = rollout_file(folder.path() / "rollouts", 3);
