@@ -148,15 +148,15 @@ TEST(MessagesApi, AnErrorNamesTheFieldOfTheMessage) {
   EXPECT_EQ(said("parallel_tool_calls"), "`tool_choice.disable_parallel_tool_use`: too much");
 
   const Json of_form = {{"type", "json_schema"}, {"schema", Json::object()}};
-  for (const auto& [given, field] :
-       std::map<std::string, Json>{{"output_format", {{"output_format", of_form}}},
-                                   {"output_config.format", {{"output_config", {{"format", of_form}}}}}}) {
+  for (const auto& [given, field] : std::map<std::string, Json>{
+           {"output_format", {{"output_format", of_form}}},
+           {"output_config.format", {{"output_config", {{"format", of_form}}}}}}) {
     const EngineRequest request = engine_request(kMessagesPath, asked(field).dump());
     EXPECT_EQ(request.form_field, given);
-    const std::string events = MessagesStream(request.form_field)
-                                   .take(R"(data: {"error":{"message":"`)" + form +
-                                         R"(`: no","type":"invalid_request_error","param":")" +
-                                         form + "\"}}\n\n");
+    const std::string events =
+        MessagesStream(request.form_field)
+            .take(R"(data: {"error":{"message":"`)" + form +
+                  R"(`: no","type":"invalid_request_error","param":")" + form + "\"}}\n\n");
     EXPECT_NE(events.find("`" + given + ".schema`: no"), std::string::npos) << events;
     EXPECT_NE(events.find("invalid_request_error"), std::string::npos) << events;
   }

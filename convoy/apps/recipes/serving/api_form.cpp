@@ -62,7 +62,8 @@ std::optional<AskedForm> read_response_format(FieldReader& fields) {
 AskedForm read_choices(const Json& choices, const std::string& field) {
   if (choices.is_array() && std::ssize(choices) > kMostListed)
     throw ApiError(
-        400, fmt::format("`{}` has {} texts; at most {} are served", field, choices.size(), kMostListed),
+        400,
+        fmt::format("`{}` has {} texts; at most {} are served", field, choices.size(), kMostListed),
         field, "invalid_value");
   bool are_texts = choices.is_array() && !choices.empty();
   if (are_texts)
