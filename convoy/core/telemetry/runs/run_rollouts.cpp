@@ -94,10 +94,10 @@ DoneSteps done_steps(const fs::path& run) {
   bool has_begun = false;
   try {
     for (const ordered_json& row : read_events(events)) {
-      const auto& word = row["event"].get_ref<const std::string&>();
-      if (word == "start" && !std::exchange(has_begun, true))
-        done.first = std::max<int64_t>(0, member_or(row, "resume_step", int64_t{-1})) + 1;
-      if (word == "step") done.last = std::max(done.last, member_or(row, "step", int64_t{0}));
+      const bool starts = row["event"] == "start";
+      const int64_t step = member_or(row, starts ? "resume_step" : "step", int64_t{0});
+      if (starts && !std::exchange(has_begun, true)) done.first = std::max<int64_t>(step, 0) + 1;
+      if (starts || row["event"] == "step") done.last = std::max(done.last, step);
     }
   } catch (const DataError&) {
     return {};  // whoever reads the run reports damaged events

@@ -22,8 +22,8 @@ std::filesystem::path rollout_file(const std::filesystem::path& folder, int64_t 
 // The steps that have a file, ascending.
 std::vector<int64_t> rollout_steps(const std::filesystem::path& run);
 
-// Names the steps whose file is gone or empty: of those that the run's events tell of, and of those
-// between its files. None: there is no such step, or no file at all.
+// Names the steps whose file is gone or empty, among the steps that the run's events tell of or
+// that lie between its files. None: there is no such step, or no file at all.
 std::optional<DataError> missing_rollouts(const std::filesystem::path& run);
 
 // Calls `take` with each row of a step's file. A line that is no such row is left out; the first

@@ -72,20 +72,24 @@ TEST(RunRollouts, TheFirstAndTheLastFileOfTheStepsThatTheEventsTellOfAreNamed) {
   const std::filesystem::path run = folder.path();
   write_file_atomic(run / "run.json", R"({"stamp": {"policy.inner_steps": "2"}})");
   const auto write_events = [&](int64_t resume_step, int64_t last) {
-    std::string rows = fmt::format("{{\"event\": \"start\", \"resume_step\": {}}}\n", resume_step);
-    rows += fmt::format("{{\"event\": \"step\", \"step\": {}}}\n", last);
-    write_file_atomic(run / "events.jsonl", rows + "{\"event\": \"start\", \"resume_step\": 6}\n");
+    constexpr const char* kStart = "{{\"event\": \"start\", \"resume_step\": {}}}\n";
+    // The run has gone on once: at its last step, whose row is gone with the torn end of a file.
+    write_file_atomic(run / "events.jsonl",
+                      fmt::format(fmt::runtime(kStart), resume_step) +
+                          fmt::format("{{\"event\": \"step\", \"step\": {}}}\n", last - 1) +
+                          fmt::format(fmt::runtime(kStart), last));
   };
   const auto gone = [&] {
     const std::optional<DataError> missing = missing_rollouts(run);
     return missing ? missing->sentence() : "";
   };
-  for (const int64_t step : {5, 7}) write_file_atomic(rollout_file(run / "rollouts", step), row("a", 0.5, 2));
+  for (const int64_t step : {5, 7})
+    write_file_atomic(rollout_file(run / "rollouts", step), row("a", 0.5, 2));
   write_events(-1, 12);
   EXPECT_NE(gone().find("the texts of step 1, 3, 9, 11 are gone"), std::string::npos) << gone();
   write_events(-1, 8);
   EXPECT_NE(gone().find("the texts of step 1, 3 are gone"), std::string::npos) << gone();
-  // The texts of step 3 are those that the earlier run had drawn.
+  // The earlier run had drawn the texts of step 3.
   write_events(3, 8);
   EXPECT_EQ(gone(), "");
   write_events(2, 6);
