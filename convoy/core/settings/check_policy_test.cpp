@@ -82,6 +82,20 @@ TEST(PolicySettings, NamesOfTrlSayWhatToWrite) {
            {"min_p=0.1", "did you mean `rollout.min_p`"},
            {"repetition_penalty=1.1", "grpo and distill are drawn without one"},
            {"actor_rollout_ref.rollout.n=4", "coming from verl"},
+           {"data.train_files=a.parquet", "did you mean `data.train_path`"},
+           {"data.train_batch_size=8", "verl's is this times train.grad_accum and ranks"},
+           {"data.max_prompt_length=512",
+            "did you mean `model.max_seq_len`? (it holds a prompt and"},
+           {"data.max_response_length=512", "did you mean `rollout.max_new_tokens`"},
+           {"data.prompt_key=question", "did you mean `rollout.problem_field`"},
+           {"data.filter_overlong_prompts=false", "left out with a warning"},
+           {"trainer.total_epochs=15", "did you mean `train.epochs`"},
+           {"trainer.save_freq=20", "did you mean `train.save_steps`"},
+           {"trainer.n_gpus_per_node=8", "--ranks"},
+           {"trainer.critic_warmup=5", "without a second model for values"},
+           {"trainer.experiment_name=a", "did you mean `run_name`"},
+           {"critic.optim.lr=1e-5", "without a second model for values"},
+           {"reward_model.reward_manager=dapo", "did you mean `reward`? (coming from verl"},
            {"algorithm.adv_estimator=grpo", "coming from verl"},
            {"train.temperature=0.7", "did you mean `rollout.temperature`"},
            {"train.top_p=0.9", "did you mean `rollout.top_p`"},
@@ -109,7 +123,9 @@ TEST(PolicySettings, NamesOfTrlSayWhatToWrite) {
         "policy.scale_rewards=false", "log_completions=true",
         "vllm_importance_sampling_mode=token_truncate", "use_bias_correction_kl=false",
         "train.normalize_advantages=false", "top_entropy_quantile=1.0", "entropy_coef=0.0",
-        "multi_objective_aggregation=sum_then_normalize", "rollout.disable_dropout=true"})
+        "multi_objective_aggregation=sum_then_normalize", "rollout.disable_dropout=true",
+        "data.filter_overlong_prompts=true", "trainer.critic_warmup=0",
+        "trainer.val_before_train=false"})
     EXPECT_EQ(refused(given), "") << given;
 }
 

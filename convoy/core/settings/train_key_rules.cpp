@@ -405,6 +405,77 @@ std::vector<KeyRule> policy_rules() {
   return rules;
 }
 
+// Keys of verl's files outside its section `actor_rollout_ref`.
+std::vector<KeyRule> verl_rules() {
+  constexpr auto kRanks =
+      "it is no key: `convoy train CONFIG --ranks N`, on several nodes with --nnodes";
+  static constexpr std::array<std::array<const char*, 3>, 17> kNames = {{
+      {"data.train_files", "data.train_path", ""},
+      {"data.val_files", "data.val_path", ""},
+      {"data.train_batch_size", "train.batch_size",
+       "problems of a rank; verl's is this times train.grad_accum and ranks"},
+      {"data.max_prompt_length", "model.max_seq_len",
+       "it holds a prompt and its response: verl's max_prompt_length plus max_response_length"},
+      {"data.max_response_length", "rollout.max_new_tokens",
+       "model.max_seq_len holds a prompt and its response together"},
+      {"data.prompt_key", "rollout.problem_field", ""},
+      {"data.reward_fn_key", "reward",
+       "every row has the same rewards; a program or a server gets the row (kind: command, http)"},
+      {"trainer.total_epochs", "train.epochs", ""},
+      {"trainer.total_training_steps", "train.steps", ""},
+      {"trainer.save_freq", "train.save_steps", "verl's -1 is train.save_strategy: no"},
+      {"trainer.test_freq", "train.eval_steps", "verl's -1 is train.eval_strategy: no"},
+      {"trainer.max_actor_ckpt_to_keep", "train.save_total_limit", ""},
+      {"trainer.default_local_dir", "train.output_dir", ""},
+      {"trainer.resume_mode", "train.resume_from_checkpoint", ""},
+      {"trainer.project_name", "logging.project", ""},
+      {"trainer.experiment_name", "run_name", ""},
+      {"trainer.logger", "logging.backend", ""},
+  }};
+  std::vector<KeyRule> rules;
+  for (const auto& [name, key, hint] : kNames)
+    rules.push_back({name, {}, KeyAction::Suggest, hint, key});
+  rules.push_back({"data.filter_overlong_prompts", {"true"}, KeyAction::Accept, "", ""});
+  rules.push_back(
+      {"data.filter_overlong_prompts",
+       {},
+       KeyAction::Refuse,
+       "problems that leave no room for rollout.max_new_tokens in model.max_seq_len are "
+       "left out with a warning: leave it out",
+       ""});
+  rules.push_back({"data.return_raw_chat",
+                   {},
+                   KeyAction::Notice,
+                   "rollout.chat says whether prompts are written in the chat template",
+                   ""});
+  for (const char* key : {"trainer.n_gpus_per_node", "trainer.nnodes"})
+    rules.push_back({key, {}, KeyAction::Refuse, kRanks, ""});
+  rules.push_back({"trainer.val_before_train", {"false"}, KeyAction::Accept, "", ""});
+  rules.push_back({"trainer.val_before_train",
+                   {},
+                   KeyAction::Refuse,
+                   "leave it out: `convoy eval` measures the model that a run starts from",
+                   ""});
+  rules.push_back({"trainer.critic_warmup", {"0"}, KeyAction::Accept, "", ""});
+  for (const char* key : {"trainer.critic_warmup", "critic"})
+    rules.push_back({key,
+                     {},
+                     KeyAction::Refuse,
+                     "task: grpo learns from rewards without a second model for values: leave it "
+                     "out",
+                     ""});
+  for (const auto& [section, ours] :
+       {std::pair("actor_rollout_ref", "rollout"), std::pair("algorithm", "policy"),
+        std::pair("custom_reward_function", "reward"), std::pair("reward_model", "reward")})
+    rules.push_back({section,
+                     {},
+                     KeyAction::Suggest,
+                     "coming from verl: docs/how-to/learn-from-rewards.md lists its keys and those "
+                     "to write here",
+                     ours});
+  return rules;
+}
+
 // A key of other trainers of preferences or rewards that Convoy does not have. A value that says
 // what Convoy does anyway is accepted.
 struct AbsentKey {
@@ -472,15 +543,6 @@ std::vector<KeyRule> absent_policy_rules() {
       {"rollout_func", {}, KeyAction::Refuse, kOwnEngine},
       {"environment_factory", {}, KeyAction::Refuse, kOwnEngine}};
   std::vector<KeyRule> rules;
-  for (const auto& [section, ours] :
-       {std::pair("actor_rollout_ref", "rollout"), std::pair("algorithm", "policy"),
-        std::pair("custom_reward_function", "reward")})
-    rules.push_back({section,
-                     {},
-                     KeyAction::Suggest,
-                     "coming from verl: docs/how-to/learn-from-rewards.md lists its keys and those "
-                     "to write here",
-                     ours});
   for (const std::string section : {"", "train.", "rollout.", "policy."})
     for (const AbsentKey& absent : keys) {
       if (!absent.accepted.empty())
@@ -801,7 +863,7 @@ const std::vector<KeyRule>& train_key_rules() {
     for (std::vector<KeyRule> part :
          {model_rules(), batch_rules(), train_rules(), optimizer_rules(), mask_rules(),
           truncation_rules(), preference_words(), preference_columns(), policy_rules(),
-          absent_policy_rules(), rollout_rules(), distill_rules(), preference_rules(),
+          verl_rules(), absent_policy_rules(), rollout_rules(), distill_rules(), preference_rules(),
           rejection_rules(), best_metric_rules(), names_elsewhere()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
