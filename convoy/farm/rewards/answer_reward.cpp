@@ -39,6 +39,10 @@ class AnswerReward final : public Reward {
 
 }  // namespace
 
+std::string use_of_compared_answers(const settings::RewardSettings& settings) {
+  return fmt::format("reward `{}` compares with it", settings.name);
+}
+
 std::unique_ptr<Reward> make_answer_reward(const settings::RewardSettings& settings) {
   return std::make_unique<AnswerReward>(settings);
 }

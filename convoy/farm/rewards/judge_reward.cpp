@@ -167,6 +167,12 @@ std::vector<std::string> columns_of_judge(const settings::RewardSettings& settin
   return columns;
 }
 
+std::string use_of_judged_answers(const settings::RewardSettings& settings) {
+  const std::vector<std::string> names = prompt_of(settings).names();
+  if (std::find(names.begin(), names.end(), "answer") == names.end()) return "";
+  return fmt::format("the prompt of reward `{}` shows it as {{{{ answer }}}}", settings.name);
+}
+
 void check_judge_reward(const settings::RewardSettings& settings) {
   prompt_of(settings);
   judge_server(settings);

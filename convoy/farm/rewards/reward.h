@@ -58,6 +58,20 @@ class Reward {
 // ConfigError, with the key such as `reward[1].schema`.
 void check_reward(const settings::RewardSettings& settings);
 
+// How a training asks the rewards of a kind.
+struct Asking {
+  bool is_elsewhere = false;  // a program or a server, which is asked beside other work
+  bool takes_lists = false;   // it gets texts as a list, so it may compare the texts of a problem
+};
+Asking asking_of(const settings::RewardSettings& settings);
+
+// True if its mean is the accuracy of the answers.
+bool checks_answers(const settings::RewardSettings& settings);
+
+// A clause that says what the reward does with the reference answer of each row; empty: a row needs
+// none. Throws as check_reward().
+std::string use_of_answers(const settings::RewardSettings& settings);
+
 // The columns of a row that the reward needs by name. Throws as check_reward().
 std::vector<std::string> columns_of_reward(const settings::RewardSettings& settings);
 

@@ -12,6 +12,7 @@ namespace convoy::rewards {
 
 // 1 for a text whose answer the checker finds equal to a reference answer, else 0: no, and unknown.
 std::unique_ptr<Reward> make_answer_reward(const settings::RewardSettings& settings);
+std::string use_of_compared_answers(const settings::RewardSettings& settings);
 
 // 1 for a text that is JSON of the schema, or that the pattern matches whole; else 0.
 std::unique_ptr<Reward> make_format_reward(const settings::RewardSettings& settings);
@@ -32,7 +33,8 @@ void check_http_reward(const settings::RewardSettings& settings);
 // The score of 0 to 1 in the reply of a model behind OpenAI's HTTP API.
 std::unique_ptr<Reward> make_judge_reward(const settings::RewardSettings& settings);
 void check_judge_reward(const settings::RewardSettings& settings);
-// The columns that the prompt names as {{ row.COLUMN }}.
+// The columns that the prompt names as {{ row.COLUMN }}, and what it does with {{ answer }}.
 std::vector<std::string> columns_of_judge(const settings::RewardSettings& settings);
+std::string use_of_judged_answers(const settings::RewardSettings& settings);
 
 }  // namespace convoy::rewards

@@ -15,16 +15,36 @@ namespace {
 struct RewardKind {
   std::string_view name;
   std::unique_ptr<Reward> (*make)(const settings::RewardSettings& settings);
-  void (*check)(const settings::RewardSettings& settings);  // null: it names nothing outside
+  // Null: it names nothing outside.
+  void (*check)(const settings::RewardSettings& settings) = nullptr;
+  // As use_of_answers() and columns_of_reward(). Null: nothing of a row by name.
+  std::string (*use_of_answers)(const settings::RewardSettings& settings) = nullptr;
+  std::vector<std::string> (*columns)(const settings::RewardSettings& settings) = nullptr;
+  Asking asking = {};
+  bool checks_answers = false;
 };
 
 constexpr std::array<RewardKind, 6> kKinds = {{
-    {"answer", make_answer_reward, nullptr},
-    {"format", make_format_reward, check_format_reward},
-    {"length", make_length_reward, nullptr},
-    {"command", make_command_reward, check_command_reward},
-    {"http", make_http_reward, check_http_reward},
-    {"judge", make_judge_reward, check_judge_reward},
+    {.name = "answer",
+     .make = make_answer_reward,
+     .use_of_answers = use_of_compared_answers,
+     .checks_answers = true},
+    {.name = "format", .make = make_format_reward, .check = check_format_reward},
+    {.name = "length", .make = make_length_reward},
+    {.name = "command",
+     .make = make_command_reward,
+     .check = check_command_reward,
+     .asking = {.is_elsewhere = true}},
+    {.name = "http",
+     .make = make_http_reward,
+     .check = check_http_reward,
+     .asking = {.is_elsewhere = true, .takes_lists = true}},
+    {.name = "judge",
+     .make = make_judge_reward,
+     .check = check_judge_reward,
+     .use_of_answers = use_of_judged_answers,
+     .columns = columns_of_judge,
+     .asking = {.is_elsewhere = true}},
 }};
 
 const RewardKind& kind_of(const settings::RewardSettings& settings) {
@@ -48,8 +68,20 @@ void check_reward(const settings::RewardSettings& settings) {
   if (const auto check = kind_of(settings).check) check(settings);
 }
 
+Asking asking_of(const settings::RewardSettings& settings) { return kind_of(settings).asking; }
+
+bool checks_answers(const settings::RewardSettings& settings) {
+  return kind_of(settings).checks_answers;
+}
+
+std::string use_of_answers(const settings::RewardSettings& settings) {
+  const auto use = kind_of(settings).use_of_answers;
+  return use == nullptr ? "" : use(settings);
+}
+
 std::vector<std::string> columns_of_reward(const settings::RewardSettings& settings) {
-  return settings.kind == "judge" ? columns_of_judge(settings) : std::vector<std::string>();
+  const auto columns = kind_of(settings).columns;
+  return columns == nullptr ? std::vector<std::string>() : columns(settings);
 }
 
 std::unique_ptr<Reward> make_reward(const settings::RewardSettings& settings) {

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <set>
+#include <string>
 
 #include "convoy/core/base/error.h"
 #include "convoy/farm/rewards/reward.h"
@@ -208,6 +210,18 @@ TEST(Rewards, AProgramThatIsNotThereIsFoundBeforeItIsStarted) {
        {"while read line; do echo 1; done", "cd /tmp && no-such-program", "FAST=1 no-such-program",
         "'no such program'", "python3 -c 'print(1)'", "python3 $HOME/grade.py", "sh -c true"})
     EXPECT_EQ(fault_of_command(line), "") << line;
+}
+
+TEST(Rewards, EveryKindSaysHowItIsAsked) {
+  std::set<std::string> elsewhere, lists;
+  for (const std::string& kind : settings::reward_kinds()) {
+    const Asking asking = asking_of(reward_of(kind));
+    if (asking.is_elsewhere) elsewhere.insert(kind);
+    if (asking.takes_lists) lists.insert(kind);
+    EXPECT_EQ(checks_answers(reward_of(kind)), kind == "answer");
+  }
+  EXPECT_EQ(elsewhere, (std::set<std::string>{"command", "http", "judge"}));
+  EXPECT_EQ(lists, (std::set<std::string>{"http"}));
 }
 
 TEST(Rewards, EveryKindOfTheSettingsHasAMaker) {

@@ -132,7 +132,7 @@ std::vector<train::Rollout> EngineRollouts::draw(const train::RolloutTurn& turn,
   ledger_.open(number, key_);
   reward_seconds_.resize(rewards_.size());
   for (size_t part = 0; part < rewards_.size(); ++part)
-    if (rewards_.takes_lists(part))
+    if (rewards_.asking(part).takes_lists)
       ledger_.forget_torn_rewards(part, parts_.settings.rollout.samples);
   DrawingOverlap overlap(parts_elsewhere(), parts_.settings.rollout.samples,
                          [this](size_t part, const std::vector<Place>& ended,
@@ -279,7 +279,8 @@ void EngineRollouts::ask_reward(size_t part, const std::vector<Place>& places,
 std::vector<DrawingOverlap::Part> EngineRollouts::parts_elsewhere() const {
   std::vector<DrawingOverlap::Part> parts;
   for (size_t part = 0; part < rewards_.size(); ++part)
-    if (rewards_.is_elsewhere(part)) parts.push_back({part, rewards_.takes_lists(part)});
+    if (const rewards::Asking asking = rewards_.asking(part); asking.is_elsewhere)
+      parts.push_back({part, asking.takes_lists});
   if (teacher_) parts.push_back({.number = rewards_.size()});
   return parts;
 }
@@ -314,7 +315,8 @@ void EngineRollouts::ask_others(const std::vector<Place>& places, DrawingOverlap
   bool stopped = false;
   try {
     for (size_t part = 0; part < rewards_.size(); ++part)
-      if (!rewards_.is_elsewhere(part)) ask_reward(part, places, [this] { return stop_wanted(); });
+      if (!rewards_.asking(part).is_elsewhere)
+        ask_reward(part, places, [this] { return stop_wanted(); });
     overlap.finish();
   } catch (const StopRequest&) {
     stopped = true;

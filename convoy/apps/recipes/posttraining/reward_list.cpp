@@ -79,16 +79,9 @@ RewardList::RewardList(const config::JsonList& list) : settings_(settings::rewar
 }
 
 std::optional<size_t> RewardList::place_of_answers() const {
-  const auto found =
-      std::find_if(settings_.begin(), settings_.end(),
-                   [](const settings::RewardSettings& reward) { return reward.kind == "answer"; });
+  const auto found = std::find_if(settings_.begin(), settings_.end(), rewards::checks_answers);
   if (found == settings_.end()) return std::nullopt;
   return static_cast<size_t>(found - settings_.begin());
-}
-
-bool RewardList::is_elsewhere(size_t part) const {
-  const std::string& kind = settings_[part].kind;
-  return kind == "command" || kind == "http" || kind == "judge";
 }
 
 void RewardList::ask(size_t part, const std::vector<rewards::JudgedText>& texts,
@@ -97,7 +90,7 @@ void RewardList::ask(size_t part, const std::vector<rewards::JudgedText>& texts,
   std::vector<std::pair<size_t, double>> list;
   rewards_[part]->ask(texts, stop_requested, [&](size_t text, double value) {
     require_usable(settings_[part], texts[text], value);
-    if (takes_lists(part))
+    if (asking(part).takes_lists)
       list.emplace_back(text, value);
     else
       take(text, value);

@@ -37,13 +37,10 @@ class RewardList {
 
   size_t size() const { return rewards_.size(); }
   const std::vector<std::string>& names() const { return names_; }
-  // The place of the first reward of kind answer; none: there is none.
+  // The place of the first reward that checks answers; none: there is none.
   std::optional<size_t> place_of_answers() const;
 
-  // True for a program or a server, which is asked beside other work.
-  bool is_elsewhere(size_t part) const;
-  // True for a server that gets texts as a list, so it may compare the texts of a problem.
-  bool takes_lists(size_t part) const { return settings_[part].kind == "http"; }
+  rewards::Asking asking(size_t part) const { return rewards::asking_of(settings_[part]); }
 
   // Asks one reward. Blocks. Different rewards may be asked on different threads. As
   // rewards::Reward::ask(); without texts nothing is asked. Throws DataError also for a number that

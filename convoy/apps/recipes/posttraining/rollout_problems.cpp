@@ -36,10 +36,11 @@ bool asks_in_chat(const text::ChatTemplate* chat_template,
   return rollout.chat == "on";
 }
 
-bool compares_answers(const std::vector<settings::RewardSettings>& rewards) {
-  return std::any_of(rewards.begin(), rewards.end(), [](const settings::RewardSettings& reward) {
-    return reward.kind == "answer";
-  });
+// As rewards::use_of_answers(), of the first reward that needs them.
+std::string use_of_answers(const std::vector<settings::RewardSettings>& rewards) {
+  for (const settings::RewardSettings& reward : rewards)
+    if (std::string use = rewards::use_of_answers(reward); !use.empty()) return use;
+  return "";
 }
 
 // A row for SFT may hold the answer under a name of its own.
@@ -81,7 +82,7 @@ class ProblemReader {
         template_(prompt_of(settings.rollout)),
         is_chat_(asks_in_chat(chat_template, settings.rollout)),
         rewards_(settings::rewards_of(settings.reward)),
-        wants_answers_(compares_answers(rewards_)),
+        use_of_answers_(use_of_answers(rewards_)),
         encoder_(tokenizer, chat_template, data::Supervision()),
         variables_(
             settings::template_kwargs(settings.data.template_kwargs, "data.template_kwargs")) {}
@@ -122,8 +123,8 @@ class ProblemReader {
     try {
       const process::RowFields found = fields.read(row.value);
       std::vector<std::string> answers = process::golds_of(found);
-      if (wants_answers_ && answers.empty())
-        throw DataError("the row has no answer, which reward kind answer compares with",
+      if (!use_of_answers_.empty() && answers.empty())
+        throw DataError(fmt::format("the row has no answer, and {}", use_of_answers_),
                         {.hint = where_an_answer_may_be(row.value)});
       RolloutProblem problem{.text = found.problem,
                              .answers = std::move(answers),
@@ -188,7 +189,7 @@ class ProblemReader {
   const process::PromptTemplate template_;
   const bool is_chat_;
   const std::vector<settings::RewardSettings> rewards_;
-  const bool wants_answers_;
+  const std::string use_of_answers_;
   const data::SampleEncoder encoder_;
   const nlohmann::ordered_json variables_;
 };
