@@ -349,6 +349,30 @@ TEST(PolicyProblems, WithoutAColumnThatAJudgeReadsAreToldBeforeARun) {
   EXPECT_NE(bad.errors.find("reward[0].prompt"), std::string::npos) << bad.errors;
 }
 
+TEST(PolicyProblems, WithoutAnAnswerThatAJudgeIsShownAreToldBeforeARun) {
+  const TrainFixture fixture;
+  const fs::path folder = fixture.rows().parent_path();
+  write_file_atomic(folder / "judge.txt", "Right is {{ answer }}: {{ text }}");
+  const nlohmann::json rewards = {{{"kind", "judge"},
+                                   {"url", "http://127.0.0.1:1/v1"},
+                                   {"model", "m"},
+                                   {"prompt", (folder / "judge.txt").string()}}};
+  const auto planned = [&](const std::string& row) {
+    write_file_atomic(folder / "rows.jsonl", row + "\n");
+    const std::string rows = (folder / "rows.jsonl").string();
+    return fixture.run("run", policy_settings(fixture, {"reward=" + rewards.dump(), "--dry-run",
+                                                        "data.train_path=" + rows}));
+  };
+  const Ended good = planned(R"({"problem": "1 + 2?", "answer": "3"})");
+  EXPECT_EQ(good.status, 0) << good.errors;
+  const Ended bad = planned(R"({"problem": "1 + 2?"})");
+  EXPECT_EQ(bad.status, 10) << bad.errors;
+  EXPECT_NE(bad.errors.find("the row has no answer, and the prompt of reward `judge` shows it as "
+                            "{{ answer }}"),
+            std::string::npos)
+      << bad.errors;
+}
+
 TEST(PolicyEvaluations, OfTheCommandAreThoseOfTheTraining) {
   const TrainFixture fixture;
   const fs::path prompt = fixture.rows().parent_path() / "prompt.txt";
@@ -393,6 +417,34 @@ TEST(PolicyReferences, HaveTheTokensOfTheModelUnderAnEosOfTheRun) {
                                        "policy.reference=" + model, "data.eos_token=<|endoftext|>",
                                        "train.steps=1", "train.final_eval=false"}));
   EXPECT_EQ(ended.status, 0) << ended.errors;
+}
+
+// What a run has trained is a reference by the name that the run's folder gives it.
+TEST(PolicyReferences, MayBeAnAdapter) {
+  const TrainFixture fixture;
+  const auto trained_beside = [&](const std::string& name, const std::string& reference) {
+    return fixture.run(
+        name, policy_settings(
+                  fixture, {"policy.kl_beta=0.05", "train.steps=1", "policy.reference=" + reference,
+                            "train.final_eval=false", "train.eval_strategy=no"}));
+  };
+  ASSERT_EQ(trained_beside("first", "base").status, 0);
+  const fs::path first = fixture.run_folder("first");
+  const Ended of_run = trained_beside("second", first.string());
+  EXPECT_NE(of_run.errors.find("give its adapter, " + (first / "adapter").string()),
+            std::string::npos)
+      << of_run.errors;
+  const Ended ended = trained_beside("second", (first / "adapter").string());
+  EXPECT_EQ(ended.status, 0) << ended.errors;
+  EXPECT_GT(steps_of(fixture, "second").back().at("kl").get<double>(), 0);
+  // The adapter is watched as a model's folder is.
+  std::string weights = read_file(first / "adapter/adapter_model.safetensors");
+  weights.back() = static_cast<char>(weights.back() ^ 1);
+  write_file_atomic(first / "adapter/adapter_model.safetensors", weights);
+  const Ended changed = fixture.run(
+      "second", policy_settings(fixture, {"policy.kl_beta=0.05", "train.steps=3",
+                                          "policy.reference=" + (first / "adapter").string()}));
+  EXPECT_NE(changed.errors.find("made with other settings"), std::string::npos) << changed.errors;
 }
 
 // The reference of a whole model is the model that the run started from: a run that goes on takes

@@ -9,6 +9,7 @@
 
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/hash.h"
+#include "convoy/core/io/foreign_checkpoint.h"
 
 namespace convoy::io {
 namespace {
@@ -39,6 +40,15 @@ std::string model_fingerprint(const ModelFolder& folder) {
     hash.update(file_ends(path));
   }
   return hash.hex();
+}
+
+ModelFolder folder_of_weights(const std::string& name) {
+  return ModelFolder::open(base_of_adapter_folder(name).value_or(name));
+}
+
+std::string fingerprint_of_named(const std::string& name) {
+  const std::string model = model_fingerprint(folder_of_weights(name));
+  return base_of_adapter_folder(name) ? model + " " + adapter_fingerprint(name) : model;
 }
 
 std::string adapter_fingerprint(const std::filesystem::path& adapter) {

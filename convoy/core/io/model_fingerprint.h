@@ -14,6 +14,13 @@ namespace convoy::io {
 // MiB of each weight file. The cost does not depend on the size of the model. Throws DataError.
 std::string model_fingerprint(const ModelFolder& folder);
 
+// The folder with the weights of a model that is named by its folder, its hub id or an adapter's
+// folder: of an adapter that of its base. Throws DataError.
+ModelFolder folder_of_weights(const std::string& name);
+
+// The fingerprints of a model named so: of an adapter its base's and its own. Throws DataError.
+std::string fingerprint_of_named(const std::string& name);
+
 // Covers an adapter's configuration and every byte of its weights, whether it is a PEFT folder or a
 // file. Throws DataError.
 std::string adapter_fingerprint(const std::filesystem::path& adapter);

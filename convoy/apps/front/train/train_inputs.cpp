@@ -6,6 +6,7 @@
 
 #include "convoy/core/base/nearby_files.h"
 #include "convoy/core/io/foreign_checkpoint.h"
+#include "convoy/core/io/model_fingerprint.h"
 #include "convoy/core/io/model_folder.h"
 #include "convoy/data/datasets/sources/dataset.h"
 #include "convoy/farm/remote/served_teacher.h"
@@ -42,6 +43,19 @@ void require_there(const std::string& path) {
                     {.file = path, .hint = unreadable_file_hint(path, ENOENT)});
 }
 
+// Throws for an adapter, or for a run that has trained one.
+void require_whole_model(const std::string& name) {
+  const std::filesystem::path trained = std::filesystem::path(name) / "adapter";
+  for (const std::filesystem::path& adapter : {std::filesystem::path(name), trained})
+    if (const auto base = io::base_of_adapter_folder(adapter))
+      throw DataError("wanted a whole model, found an adapter",
+                      {.file = adapter.string(),
+                       .hint = fmt::format("merge it into its base, and name that folder: `convoy "
+                                           "models merge --model {} --adapter {} --output FOLDER`",
+                                           *base, adapter.string())});
+  io::ModelFolder::open(name);
+}
+
 }  // namespace
 
 std::vector<DataError> missing_train_inputs(const settings::TrainSettings& train) {
@@ -73,15 +87,14 @@ std::vector<DataError> missing_train_inputs(const settings::TrainSettings& train
       look(missing, key, [&name = name] { data::find_dataset({.name = *name}); });
   if (const std::string& reference = train.preference.reference;
       train.has_reference() && reference != "base" && reference != "start")
-    look(missing, "preference.reference", [&] { io::ModelFolder::open(reference); });
+    look(missing, "preference.reference", [&] { require_whole_model(reference); });
   if (const std::string& reference = train.policy.reference;
       kind == settings::TaskData::Rollouts && reference != "base" && reference != "start")
-    look(missing, "policy.reference", [&] { io::ModelFolder::open(reference); });
+    look(missing, "policy.reference", [&] { io::folder_of_weights(reference); });
   if (train.has_served_teacher()) remote::teacher_servers(train.distill);
   if (const std::string& teacher = train.distill.teacher;
       train.has_teacher_in_memory() && !teacher.empty())
-    look(missing, "distill.teacher",
-         [&] { io::ModelFolder::open(io::base_of_adapter_folder(teacher).value_or(teacher)); });
+    look(missing, "distill.teacher", [&] { io::folder_of_weights(teacher); });
   if (kind == settings::TaskData::Rollouts && !train.rollout.prompt.empty())
     look(missing, "rollout.prompt", [&] { require_there(train.rollout.prompt); });
   for (const settings::RewardSettings& reward : settings::rewards_of(train.reward))

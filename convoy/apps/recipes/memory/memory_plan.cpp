@@ -192,7 +192,7 @@ int64_t bytes_of_reference(const settings::TrainSettings& settings, nn::CausalLm
   return element_bytes * (reference == "base"
                               ? nn::count_parameters(model)
                               : sizing::count_parameters(
-                                    families::read_decoder_spec(io::ModelFolder::open(reference))));
+                                    families::read_decoder_spec(io::folder_of_weights(reference))));
 }
 
 // A lower bound for the tokens of a batch of `rows_together` rows. The last batch may have fewer

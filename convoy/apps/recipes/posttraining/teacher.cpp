@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "convoy/core/base/error.h"
-#include "convoy/core/io/foreign_checkpoint.h"
 #include "convoy/core/io/model_fingerprint.h"
 #include "convoy/model/architecture/families/family.h"
 #include "convoy/model/kernels/cross_entropy/linear_cross_entropy.h"
@@ -13,11 +12,6 @@ namespace convoy::recipes {
 namespace {
 
 constexpr const char* kKey = "distill.teacher";
-
-// The folder with the teacher's weights: for an adapter that of its base.
-io::ModelFolder folder_of(const std::string& teacher) {
-  return io::ModelFolder::open(io::base_of_adapter_folder(teacher).value_or(teacher));
-}
 
 // A model is compared with its teacher token by token, so an id must mean the same to both.
 // Merges and rules may differ: the teacher reads the ids that the model drew.
@@ -56,7 +50,7 @@ constexpr int64_t kTensorsOfLoss = 9;
 
 void require_teacher(const settings::TrainSettings& settings, const LoadedModel& base,
                      int64_t longest_row_tokens) {
-  const io::ModelFolder folder = folder_of(settings.distill.teacher);
+  const io::ModelFolder folder = io::folder_of_weights(settings.distill.teacher);
   require_tokens(settings, base.tokenizer,
                  text::Tokenizer::load(folder.path(), settings.data.eos_token));
   const int64_t positions = families::read_decoder_spec(folder).max_positions;
@@ -76,7 +70,7 @@ LoadedModel load_teacher(const TrainingRun& run) {
 }
 
 int64_t bytes_of_teacher(const settings::DistillSettings& distill, int64_t element_bytes) {
-  const io::ModelWeights weights(folder_of(distill.teacher));
+  const io::ModelWeights weights(io::folder_of_weights(distill.teacher));
   int64_t bytes = 0;
   for (const std::string& name : weights.names())
     bytes += bytes_in_memory(weights.require(name), element_bytes);
@@ -89,11 +83,8 @@ int64_t bytes_of_teacher_loss(int64_t vocab_size, int64_t micro_batch_tokens) {
 }
 
 std::string teacher_fingerprint(const settings::DistillSettings& distill) {
-  const std::string& teacher = distill.teacher;
-  if (distill.is_served()) return "served " + teacher;
-  const std::string model = io::model_fingerprint(folder_of(teacher));
-  if (!io::base_of_adapter_folder(teacher)) return model;
-  return model + " " + io::adapter_fingerprint(teacher);
+  if (distill.is_served()) return "served " + distill.teacher;
+  return io::fingerprint_of_named(distill.teacher);
 }
 
 }  // namespace convoy::recipes

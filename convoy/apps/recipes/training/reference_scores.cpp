@@ -323,7 +323,7 @@ void require_tokenizer_of(const std::string& reference, const text::Tokenizer& o
                           const std::string& eos_token, const std::string& model,
                           const std::string& key) {
   if (reference == "base" || reference == "start") return;
-  const io::ModelFolder folder = io::ModelFolder::open(reference);
+  const io::ModelFolder folder = io::folder_of_weights(reference);
   if (text::Tokenizer::load(folder.path(), eos_token).content_hash() != own.content_hash())
     throw ConfigError(fmt::format("{} has another tokenizer than {}", reference, model),
                       {.key = key, .hint = "name a model of the same tokens"});

@@ -58,9 +58,8 @@ std::string policy_text(const settings::TrainSettings& settings) {
   const settings::PolicySettings& policy = settings.policy;
   std::string reference;
   if (policy.kl_beta > 0)
-    reference = policy.reference == "base"
-                    ? policy.reference
-                    : io::model_fingerprint(io::ModelFolder::open(policy.reference));
+    reference =
+        policy.reference == "base" ? policy.reference : io::fingerprint_of_named(policy.reference);
   return fmt::format("{} {} clip {} {} importance {} kl {} {} scale {} steps {} masks {}",
                      settings.task, policy.loss, policy.clip_low, policy.clip_high,
                      policy.importance_cap, policy.kl_beta, reference, policy.scale_rewards,
