@@ -149,9 +149,11 @@ struct PolicySettings {
           "weight of the divergence from the reference (k3 estimate, arXiv 2402.03300; rloo: "
           "the logarithm of the ratio, taken from the reward); 0 = none")
         .at_least(0);
-    visit("reference", reference,
-          "the model that the divergence is measured from: base = model.name without an adapter (a "
-          "second copy where the whole model trains), or a model folder (a second model)");
+    visit(
+        "reference", reference,
+        "the model that the divergence is measured from: base = model.name without an adapter (a "
+        "second copy where the whole model trains), or a folder of a model or an adapter (a second "
+        "model)");
     visit(
         "scale_rewards", scale_rewards,
         "divide advantages by the standard deviation of the rewards of their group, of the batch, "
