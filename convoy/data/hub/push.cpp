@@ -82,9 +82,17 @@ class Push {
                           telemetry::bytes_text(bytes)));
     ids_.resize(files.size());
     result_.how.resize(files.size());
+    TransferAmount& progress = progress_.hashing;
+    progress.total_files = std::ssize(files);
+    progress.total_bytes = bytes;
+    const HashedBytes hashed = [&](int64_t more) {
+      progress.done_bytes += more;
+      if (must_stop()) throw StopRequest("stopped on request");
+    };
     in_parallel(files.size(), [&](size_t index) {
       const PushFile& file = plan_.files[index];
-      ids_[index] = modes_[index].is_large ? sha256_of(file) : git_id_of(file);
+      ids_[index] = modes_[index].is_large ? sha256_of(file, hashed) : git_id_of(file, hashed);
+      ++progress.done_files;
     });
     for (size_t index = 0; index < files.size(); ++index) result_.how[index] = fate(index);
   }

@@ -33,11 +33,14 @@ std::string shown_name(const std::string& path) {
   return shown;
 }
 
-template <class Take>
-void for_each_piece(const PushFile& file, const Take& take) {
+template <class Hash>
+void add_file(Hash& hash, const PushFile& file, const HashedBytes& hashed) {
   const PushBytes bytes(file);
-  for (int64_t at = 0; at < file.size_bytes; at += kPieceBytes)
-    take(bytes.read(at, std::min(kPieceBytes, file.size_bytes - at)));
+  for (int64_t at = 0; at < file.size_bytes; at += kPieceBytes) {
+    const std::string piece = bytes.read(at, std::min(kPieceBytes, file.size_bytes - at));
+    hash.update(piece);
+    hashed(std::ssize(piece));
+  }
 }
 
 }  // namespace
@@ -116,17 +119,17 @@ std::string PushBytes::read(int64_t begin, int64_t bytes) const {
   return whole;
 }
 
-std::string sha256_of(const PushFile& file) {
+std::string sha256_of(const PushFile& file, const HashedBytes& hashed) {
   Sha256 hash;
-  for_each_piece(file, [&](const std::string& piece) { hash.update(piece); });
+  add_file(hash, file, hashed);
   return hash.hex();
 }
 
-std::string git_id_of(const PushFile& file) {
+std::string git_id_of(const PushFile& file, const HashedBytes& hashed) {
   Sha1 hash;
   hash.update(fmt::format("blob {}", file.size_bytes));
   hash.update(std::string_view("\0", 1));
-  for_each_piece(file, [&](const std::string& piece) { hash.update(piece); });
+  add_file(hash, file, hashed);
   return hash.hex();
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,13 @@ class PushBytes {
   Descriptor descriptor_;
 };
 
+// Called with the size of each piece that has been hashed. An exception ends the hashing.
+using HashedBytes = std::function<void(int64_t bytes)>;
+
 // Lowercase hex. Both stream the file.
-std::string sha256_of(const PushFile& file);
-std::string git_id_of(const PushFile& file);
+std::string sha256_of(
+    const PushFile& file, const HashedBytes& hashed = [](int64_t) {});
+std::string git_id_of(
+    const PushFile& file, const HashedBytes& hashed = [](int64_t) {});
 
 }  // namespace convoy::hub

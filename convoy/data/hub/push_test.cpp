@@ -83,6 +83,26 @@ TEST(PushFiles, HaveTheHubsNames) {
   EXPECT_EQ(sha256_of({.path = "y", .source = folder / "y", .size_bytes = 6}), sha256_of(file));
 }
 
+TEST(PushFiles, AreHashedInPiecesThatAreCounted) {
+  const testing::TemporaryFolder folder;
+  constexpr int64_t kBytes = (int64_t{1} << 21) + 5;
+  write_file_atomic(folder / "b", std::string(kBytes, 'b'));
+  const PushFile file{.path = "b", .source = folder / "b", .size_bytes = kBytes};
+  for (std::string (*const id_of)(const PushFile&, const HashedBytes&) : {sha256_of, git_id_of}) {
+    int64_t counted = 0;
+    int64_t pieces = 0;
+    const auto count = [&](int64_t bytes) {
+      counted += bytes;
+      ++pieces;
+    };
+    id_of(file, count);
+    EXPECT_EQ(counted, kBytes);
+    EXPECT_EQ(pieces, 3);
+    EXPECT_THROW(id_of(file, [](int64_t) { throw StopRequest("stopped on request"); }),
+                 StopRequest);
+  }
+}
+
 TEST(PushFiles, AreThoseOfTheFolderByName) {
   const testing::TemporaryFolder folder;
   for (const char* path : {"b", "a/c", ".gitattributes", ".git/config", "a/.cache/x", "a/b.tmp"})

@@ -18,25 +18,29 @@ namespace convoy::apps {
 namespace {
 
 constexpr int64_t kMebibyte = int64_t{1} << 20;
+// Fewer bytes are hashed so fast that only a slow disk makes progress worth a line.
+constexpr int64_t kBytesOfLongHashing = 1024 * kMebibyte;
 
 // A progress bar in MiB. The rate covers the last seconds, so that a stall is visible.
 class TransferDisplay {
  public:
-  TransferDisplay(const Context& context, const std::string& label)
-      : label_(label), is_quiet_(context.common.quiet || context.common.json) {
-    options_ = {
-        .label = label,
-        .unit = "MiB",
-        .style = is_quiet_ ? telemetry::ProgressStyle::None : telemetry::ProgressStyle::Auto,
-        .color = telemetry::color_choice(context.common.color)};
+  // A quiet display shows nothing of less than `quiet_bytes` while they take no time.
+  TransferDisplay(const Context& context, const std::string& label, int64_t quiet_bytes = 0)
+      : quiet_bytes_(quiet_bytes) {
+    const bool is_quiet = context.common.quiet || context.common.json;
+    options_ = {.label = label,
+                .unit = "MiB",
+                .style = is_quiet ? telemetry::ProgressStyle::None : telemetry::ProgressStyle::Auto,
+                .color = telemetry::color_choice(context.common.color)};
   }
 
-  void update(const hub::TransferProgress& now) {
+  void update(const hub::TransferAmount& now) {
     const int64_t total_bytes = now.total_bytes;
     if (total_bytes == 0) return;  // the size is not known yet
     if (!bar_) {
       options_.total = mebibytes(total_bytes);
       options_.start = now.start_bytes / kMebibyte;
+      options_.quiet_seconds = total_bytes < quiet_bytes_ ? 1 : 0;
       bar_.emplace(options_);
       begin_ = std::chrono::steady_clock::now();
     }
@@ -60,8 +64,7 @@ class TransferDisplay {
  private:
   static int64_t mebibytes(int64_t bytes) { return (bytes + kMebibyte - 1) / kMebibyte; }
 
-  std::string label_;
-  bool is_quiet_;
+  int64_t quiet_bytes_;
   telemetry::ProgressOptions options_;
   std::optional<telemetry::Progress> bar_;
   std::chrono::steady_clock::time_point begin_;
@@ -84,10 +87,17 @@ bool run_transfer(const Context& context, const std::string& label, bool shows_p
     }
     is_over = true;
   });
+  TransferDisplay hashing(context, "hash", kBytesOfLongHashing);
   TransferDisplay display(context, label);
+  const auto show = [&] {
+    if (!shows_progress) return;
+    hashing.update(progress.hashing);
+    if (progress.hashing.done_files == progress.hashing.total_files) hashing.finish();
+    display.update(progress);
+  };
   while (!is_over) {
     if (signals.asked_to_stop()) stop = true;
-    if (shows_progress) display.update(progress);
+    show();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   worker.join();
@@ -95,7 +105,7 @@ bool run_transfer(const Context& context, const std::string& label, bool shows_p
     if (stop) return false;
     std::rethrow_exception(failure);
   }
-  if (shows_progress) display.update(progress);
+  show();
   display.finish();
   return true;
 }

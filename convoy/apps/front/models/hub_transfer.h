@@ -14,7 +14,8 @@ namespace convoy::apps {
 
 using Transfer = std::function<void(const hub::StopTest& stop, hub::TransferProgress& progress)>;
 
-// Blocks. Runs `transfer` on a thread of its own. Returns false when a signal ended it. Throws what
+// Blocks. Runs `transfer` on a thread of its own, and shows the progress of its hashing and its
+// bytes. Returns false when a signal ended it. Throws what
 // `transfer` throws otherwise.
 bool run_transfer(const Context& context, const std::string& label, bool shows_progress,
                   const Transfer& transfer);
