@@ -100,6 +100,13 @@ class Harness(unittest.TestCase):
             ended = measure(*flags)
             self.assertEqual(ended.returncode, code, ended.stderr)
             self.assertIn(words, ended.stderr)
+        # A message names the logs that it leaves behind.
+        flags = ("--tasks", "no_such_task", "--model", MODEL)
+        self.assertIn("--output FOLDER", measure(*flags).stderr)
+        said = measure(*flags, "--output", self.folder / "kept").stderr
+        log = self.folder / "kept/harness.log"
+        self.assertIn(f"read all messages in {log}", said)
+        self.assertIn("no_such_task", log.read_text())
         (self.folder / "file").touch()
         ended = measure(
             "--tasks", "sums_next", "--model", MODEL, "--output", self.folder / "file/x"

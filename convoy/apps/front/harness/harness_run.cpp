@@ -31,7 +31,7 @@ constexpr const char* kAdapterName = "adapter";
 // that no place of a step stays empty.
 constexpr int kOpenRequests = 32;
 constexpr std::chrono::milliseconds kLookAtHarness(100);
-constexpr int kShownLines = 10;  // lines of a failed harness
+constexpr const char* kHarnessLog = "harness.log";
 
 // The Python in the first line of the script lm_eval.
 std::string python_of_script(const fs::path& script) {
@@ -73,14 +73,6 @@ Words harness_words(const std::string& python, const settings::HarnessSettings& 
   return words;
 }
 
-std::string last_lines(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  size_t begin = text.size();
-  for (int line = 0; line < kShownLines && begin != std::string::npos && begin > 0; ++line)
-    begin = text.rfind('\n', begin - 1);
-  return begin == std::string::npos || begin == 0 ? text : text.substr(begin + 1);
-}
-
 // The harness asks the server without a proxy of this machine.
 std::map<std::string, std::string> harness_environment() {
   std::map<std::string, std::string> variables;
@@ -91,9 +83,9 @@ std::map<std::string, std::string> harness_environment() {
   return variables;
 }
 
-void run_harness(const Words& words, const fs::path& log_file, bool is_quiet,
+void run_harness(const Words& words, const HarnessFolder& folder, bool is_quiet,
                  const StopTest& stop) {
-  std::ofstream log(log_file);
+  std::ofstream log(folder.path / kHarnessLog);
   std::string said;
   const auto take = [&](std::string_view text) {
     log << text << std::flush;
@@ -114,7 +106,7 @@ void run_harness(const Words& words, const fs::path& log_file, bool is_quiet,
   }
   if (processes::wait_for_child(child.pid).success()) return;
   throw DataError(fmt::format("the harness failed: {}", last_lines(said)),
-                  {.hint = "harness.log in --output, or in RUN/tasks, has all its messages"});
+                  {.hint = fmt::format("read all messages in {}", folder.log(kHarnessLog))});
 }
 
 }  // namespace
@@ -145,22 +137,23 @@ std::string find_harness(const settings::HarnessSettings& wanted, const std::str
 nlohmann::ordered_json measure_tasks(const Context& context,
                                      const settings::HarnessSettings& wanted,
                                      const std::string& python, const MeasuredModel& model,
-                                     const fs::path& folder) {
+                                     const HarnessFolder& folder) {
+  const fs::path& path = folder.path;
   std::error_code refused;
-  fs::create_directories(folder, refused);
+  fs::create_directories(path, refused);
   if (refused)
-    throw IoError(fmt::format("{} cannot be made: {}", folder.string(), refused.message()),
-                  {.file = folder.string(), .hint = "name a folder that can be written"});
-  const std::set<fs::path> former = results_files(folder);
+    throw IoError(fmt::format("{} cannot be made: {}", path.string(), refused.message()),
+                  {.file = path.string(), .hint = "name a folder that can be written"});
+  const std::set<fs::path> former = results_files(path);
   std::vector<int> stop_signals = processes::default_stop_signals();
   stop_signals.push_back(SIGUSR1);
   processes::SignalStream signals(stop_signals);
   const StopTest stop = [&signals] { return signals.asked_to_stop(); };
   {
-    const HarnessServer server(context.program, server_words(model), folder / "server.log", stop);
+    const HarnessServer server(context.program, server_words(model), folder, stop);
     const std::string_view name = model.adapter.empty() ? kServedName : kAdapterName;
-    run_harness(harness_words(python, wanted, name, server, folder), folder / "harness.log",
-                context.common.quiet, stop);
+    run_harness(harness_words(python, wanted, name, server, path), folder, context.common.quiet,
+                stop);
   }
   return read_harness_results(folder, former);
 }
@@ -169,14 +162,14 @@ int run_harness_command(const Context& context, const HarnessFlags& flags,
                         const Words& server_words) {
   const std::string python = find_harness(flags, "--harness-python");
   std::optional<processes::ScratchFolder> scratch;
-  fs::path folder = flags.output_dir;
-  if (folder.empty()) {
+  HarnessFolder folder{.path = flags.output_dir, .stays = !flags.output_dir.empty()};
+  if (!folder.stays) {
     scratch.emplace().make();
-    folder = scratch->path();
+    folder.path = scratch->path();
   }
   const nlohmann::ordered_json results =
       measure_tasks(context, flags, python, {server_words, flags.adapter}, folder);
-  if (!flags.output_dir.empty()) write_file_atomic(folder / "tasks.json", results.dump(2) + "\n");
+  if (folder.stays) write_file_atomic(folder.path / "tasks.json", results.dump(2) + "\n");
   std::cout << (context.common.json ? results.dump() + "\n" : harness_table(results)) << std::flush;
   return 0;
 }

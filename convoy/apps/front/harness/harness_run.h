@@ -4,12 +4,12 @@
 // runs meanwhile. https://github.com/EleutherAI/lm-evaluation-harness
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "convoy/apps/front/command.h"
 #include "convoy/apps/front/harness/harness_flags.h"
+#include "convoy/apps/front/harness/harness_folder.h"
 
 namespace convoy::apps {
 
@@ -30,7 +30,7 @@ std::string find_harness(const settings::HarnessSettings& wanted, const std::str
 nlohmann::ordered_json measure_tasks(const Context& context,
                                      const settings::HarnessSettings& wanted,
                                      const std::string& python, const MeasuredModel& model,
-                                     const std::filesystem::path& folder);
+                                     const HarnessFolder& folder);
 
 // `convoy eval --tasks`: prints the figures, and writes FOLDER/tasks.json if an output folder is
 // given.

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
@@ -19,7 +20,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookAgain(100);
 constexpr std::chrono::seconds kHarnessEndTime(10);
-constexpr const char* kServerHint = "read the server's messages in server.log";
+constexpr int kShownLines = 10;  // the end of a log
+constexpr const char* kServerLog = "server.log";
 
 // The address in the server's line "listening on http://..."; empty while there is none.
 std::string listening_url(const std::string& log) {
@@ -32,17 +34,18 @@ std::string listening_url(const std::string& log) {
 }
 
 [[noreturn]] void throw_error_of(const processes::ChildEnd& end, const std::string& log,
-                                 const std::filesystem::path& log_file) {
+                                 const HarnessFolder& folder) {
   processes::ProcessDeath death;
   death.exit_code = end.exit_code;
   death.signal = end.signal;
   death.stderr_tail = log;
   if (const std::optional<Error> error = processes::own_error(death)) throw *error;
-  throw StateError("the server of the model ended before it listened",
-                   {.file = log_file.string(), .hint = "read its messages in that file"});
+  throw StateError(
+      fmt::format("the server of the model ended before it listened: {}", last_lines(log)),
+      {.hint = fmt::format("read all messages in {}", folder.log(kServerLog))});
 }
 
-std::string fetched(const std::string& url) {
+std::string fetched(const std::string& url, const HarnessFolder& folder) {
   const http::CurlLibrary curl;
   http::Client client(curl, {});
   http::RequestResult result = client.ask({.url = url}).get();
@@ -51,11 +54,19 @@ std::string fetched(const std::string& url) {
                                    result.end == http::RequestEnd::Whole
                                        ? fmt::format("status {}", result.answer.status)
                                        : result.why),
-                       {.hint = kServerHint});
+                       {.hint = fmt::format("read all messages in {}", folder.log(kServerLog))});
   return std::move(result.answer.body);
 }
 
 }  // namespace
+
+std::string last_lines(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  size_t begin = text.size();
+  for (int line = 0; line < kShownLines && begin != std::string::npos && begin > 0; ++line)
+    begin = text.rfind('\n', begin - 1);
+  return begin == std::string::npos || begin == 0 ? text : text.substr(begin + 1);
+}
 
 void end_process(const processes::ChildProcess& process) {
   processes::signal_group(process.pid, SIGTERM);
@@ -65,8 +76,10 @@ void end_process(const processes::ChildProcess& process) {
 }
 
 HarnessServer::HarnessServer(const std::filesystem::path& program,
-                             const std::vector<std::string>& words,
-                             const std::filesystem::path& log_file, const StopTest& stop) {
+                             const std::vector<std::string>& words, HarnessFolder folder,
+                             const StopTest& stop)
+    : folder_(std::move(folder)) {
+  const std::filesystem::path log_file = folder_.path / kServerLog;
   const Descriptor log(::open(log_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!log.open())
     throw IoError(
@@ -84,7 +97,7 @@ HarnessServer::HarnessServer(const std::filesystem::path& program,
     const std::string said = read_file(log_file.string());
     url_ = listening_url(said);
     if (url_.empty() && ended)
-      throw_error_of(processes::wait_for_child(process_.pid), said, log_file);
+      throw_error_of(processes::wait_for_child(process_.pid), said, folder_);
   }
 }
 
@@ -93,10 +106,11 @@ HarnessServer::~HarnessServer() { end_process(process_); }
 int64_t HarnessServer::max_positions() const {
   const std::string root = url_.substr(0, url_.rfind("/v1"));
   const std::string url = root + "/tokenizer_info";
-  const nlohmann::json told = nlohmann::json::parse(fetched(url), nullptr, false);
+  const nlohmann::json told = nlohmann::json::parse(fetched(url, folder_), nullptr, false);
   if (!told.is_object() || !told.contains("model_max_length") ||
       !told["model_max_length"].is_number_integer())
-    throw NetworkError(fmt::format("{} gave no model_max_length", url), {.hint = kServerHint});
+    throw NetworkError(fmt::format("{} gave no model_max_length", url),
+                       {.hint = fmt::format("read all messages in {}", folder_.log(kServerLog))});
   return told["model_max_length"];
 }
 

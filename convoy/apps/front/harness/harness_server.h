@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "convoy/apps/front/harness/harness_folder.h"
 #include "convoy/machine/processes/child_process.h"
 
 namespace convoy::apps {
@@ -16,16 +17,19 @@ namespace convoy::apps {
 // True when the user wants the command to end.
 using StopTest = std::function<bool()>;
 
+// The last lines of a log.
+std::string last_lines(std::string text);
+
 // Ends the process and its group, and reaps it.
 void end_process(const processes::ChildProcess& process);
 
 class HarnessServer {
  public:
   // Blocks until the server listens. `words`: flags of `convoy serve`. The server's messages go
-  // into `log_file`. Throws the server's own error when it ends before it listens, StopRequest
-  // once `stop` returns true.
+  // into server.log in `folder`. Throws the server's own error when it ends before it listens,
+  // StopRequest once `stop` returns true.
   HarnessServer(const std::filesystem::path& program, const std::vector<std::string>& words,
-                const std::filesystem::path& log_file, const StopTest& stop);
+                HarnessFolder folder, const StopTest& stop);
   ~HarnessServer();  // ends the server
   HarnessServer(const HarnessServer&) = delete;
   HarnessServer& operator=(const HarnessServer&) = delete;
@@ -35,6 +39,7 @@ class HarnessServer {
   int64_t max_positions() const;
 
  private:
+  HarnessFolder folder_;
   processes::ChildProcess process_;
   std::string url_;
 };

@@ -17,14 +17,15 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kStderr = "_stderr";
 
 // The harness puts the time into the name, so the last name is the newest.
-fs::path newest_results(const fs::path& folder, const std::set<fs::path>& former) {
+fs::path newest_results(const HarnessFolder& folder, const std::set<fs::path>& former) {
   fs::path newest;
-  for (const fs::path& file : results_files(folder))
+  for (const fs::path& file : results_files(folder.path))
     if (!former.contains(file) && (newest.empty() || file.filename() > newest.filename()))
       newest = file;
   if (newest.empty())
     throw DataError("the harness wrote no results_*.json",
-                    {.file = folder.string(), .hint = "see harness.log in that folder"});
+                    {.file = folder.shown(folder.path),
+                     .hint = fmt::format("read all messages in {}", folder.log("harness.log"))});
   return newest;
 }
 
@@ -87,7 +88,7 @@ std::set<fs::path> results_files(const fs::path& folder) {
   return files;
 }
 
-Json read_harness_results(const fs::path& folder, const std::set<fs::path>& former) {
+Json read_harness_results(const HarnessFolder& folder, const std::set<fs::path>& former) {
   const fs::path file = newest_results(folder, former);
   try {
     const Json results = Json::parse(read_file(file));
@@ -97,7 +98,7 @@ Json read_harness_results(const fs::path& folder, const std::set<fs::path>& form
     return {{"harness", results.value("lm_eval_version", Json())}, {"tasks", tasks}};
   } catch (const Json::exception& problem) {
     throw DataError(fmt::format("these are not the harness' results: {}", problem.what()),
-                    {.file = file.string(), .hint = "use lm-eval 0.4.9 or newer"});
+                    {.file = folder.shown(file), .hint = "use lm-eval 0.4.9 or newer"});
   }
 }
 

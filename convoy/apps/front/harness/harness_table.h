@@ -8,6 +8,8 @@
 #include <set>
 #include <string>
 
+#include "convoy/apps/front/harness/harness_folder.h"
+
 namespace convoy::apps {
 
 // The files results_*.json below `folder`.
@@ -18,7 +20,7 @@ std::set<std::filesystem::path> results_files(const std::filesystem::path& folde
 // "num_fewshot": N, "version": V}}}; the filter `none` is left out, and so is a standard error that
 // the harness did not compute. Throws DataError when there is no such file, or when it has another
 // form.
-nlohmann::ordered_json read_harness_results(const std::filesystem::path& folder,
+nlohmann::ordered_json read_harness_results(const HarnessFolder& folder,
                                             const std::set<std::filesystem::path>& former);
 
 // A line for each metric: task, metric, value, standard error, rows and solved examples.

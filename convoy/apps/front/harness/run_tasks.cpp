@@ -137,7 +137,7 @@ void RunTasks::measure(const std::string& when, const MeasuredModel& model, Json
   context_.log().info(
       fmt::format("measuring {} {} the training", fmt::join(train_.eval.tasks.names, ", "), when));
   record_[when] = measure_tasks(context_, train_.eval, find_harness(train_.eval, kPythonKey),
-                                placed, folder_.path() / "tasks" / when);
+                                placed, {.path = folder_.path() / "tasks" / when});
   record_[when + "_of"] = std::move(of);
   write_file_atomic(folder_.path() / kRecordName, record_.dump(2) + "\n");
 }
