@@ -14,7 +14,6 @@
 #include "convoy/core/base/files.h"
 #include "convoy/core/base/hash.h"
 #include "convoy/core/io/foreign_checkpoint.h"
-#include "convoy/machine/processes/signals.h"
 
 namespace convoy::apps {
 namespace {
@@ -104,19 +103,26 @@ std::string hash_of_weights(const fs::path& folder) {
 }  // namespace
 
 RunTasks::RunTasks(const Context& context, const settings::TrainSettings& train,
-                   const telemetry::RunFolder& folder, bool on_gpus)
+                   const telemetry::RunFolder& folder, bool on_gpus,
+                   const std::vector<int>& stop_signals)
     : context_(context),
       train_(train),
       folder_(folder),
       on_gpus_(on_gpus),
       record_(train.eval.tasks.names.empty()
                   ? Json()
-                  : record_with(folder.path(), settings_json(train.eval))) {}
+                  : record_with(folder.path(), settings_json(train.eval))) {
+  if (train.eval.tasks.names.empty()) return;
+  std::vector<int> waiting = stop_signals;
+  waiting.push_back(SIGUSR1);
+  signals_.emplace(waiting);
+}
 
 void RunTasks::measure_before() {
   if (train_.eval.tasks.names.empty()) return;
   const MeasuredModel model = model_before(train_);
   measure("before", model, {{"words", model.server_words}, {"adapter", model.adapter}});
+  if (signals_->asked_to_stop()) throw StopRequest("stopped on request");
 }
 
 void RunTasks::measure_after() {

@@ -7,20 +7,25 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "convoy/apps/front/harness/harness_run.h"
 #include "convoy/core/settings/train_settings.h"
 #include "convoy/core/telemetry/runs/run_folder.h"
+#include "convoy/machine/processes/signals.h"
 
 namespace convoy::apps {
 
 class RunTasks {
  public:
   // Without tasks every method does nothing. Reads RUN/tasks.json. The first three arguments must
-  // outlive this object. `on_gpus`: the training computes on GPUs.
+  // outlive this object. `on_gpus`: the training computes on GPUs. While the object lives,
+  // `stop_signals` (of the launcher that starts the ranks) and SIGUSR1 wait for the SignalStream
+  // that reads them next: none of them ends the program between a measurement and the ranks.
   RunTasks(const Context& context, const settings::TrainSettings& train,
-           const telemetry::RunFolder& folder, bool on_gpus);
+           const telemetry::RunFolder& folder, bool on_gpus, const std::vector<int>& stop_signals);
 
   // Measures the model that the training starts from, unless a former start has measured it for the
   // same settings of `eval`. Throws the errors of measure_tasks(), StopRequest among them.
@@ -38,6 +43,7 @@ class RunTasks {
   const telemetry::RunFolder& folder_;
   bool on_gpus_;
   nlohmann::ordered_json record_;
+  std::optional<processes::SignalStream> signals_;
 };
 
 // The record of a run; null without one. Throws DataError for a file that cannot be read.

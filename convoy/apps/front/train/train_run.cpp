@@ -221,7 +221,8 @@ int run_training(const TrainStart& start, NodeConfig config, const std::string& 
   const std::string go_on = to_go_on.empty()
                                 ? command_to_go_on(start.found, *config.train, place.folder.path())
                                 : to_go_on;
-  RunTasks tasks(context, *config.train, place.folder, start.setup.on_gpus);
+  RunTasks tasks(context, *config.train, place.folder, start.setup.on_gpus,
+                 job.attempt.stop_signals);
   if (is_stopped_in([&] { tasks.measure_before(); })) return conclude_stop(context, go_on);
   launch::LaunchReport report = run_watched(start, *config.train, place, job);
   remove_if_refused(place, *config.train, report);
