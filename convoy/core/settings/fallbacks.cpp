@@ -76,6 +76,10 @@ void check_reports(const LoggingSettings& logging, const config::Resolved& resol
 void fall_back_to_tensorboard(LoggingSettings& logging, config::Resolved& resolved) {
   std::vector<std::string>& names = logging.backend.names;
   if (std::find(names.begin(), names.end(), "all") != names.end()) {
+    resolved.warn(fmt::format(
+        "{}: logging.backend is all: the run writes the files of {}, whether these programs are "
+        "installed or not; name those that you want",
+        resolved.value("logging.backend").origin, fmt::join(kHere, ", ")));
     names.assign(kHere.begin(), kHere.end());
     resolved.decided("logging.backend", "what there is");
     return;

@@ -15,7 +15,8 @@ void check_reports(const LoggingSettings& logging, const config::Resolved& resol
                    config::ErrorList& errors);
 
 // Leaves reports to other programs (mlflow) out, and writes TensorBoard files where no report is
-// left. "all" becomes every report that is here.
+// left. "all" becomes every report that is here, with a warning: to transformers it is every
+// integration that is installed.
 void fall_back_to_tensorboard(LoggingSettings& logging, config::Resolved& resolved);
 
 // Uses eval_loss to choose the best model when a metric of generated answers is configured but

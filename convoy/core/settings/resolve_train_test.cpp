@@ -283,28 +283,22 @@ TEST(TrainSettings, ReportsThatAreNotHereBecomeTensorBoards) {
   EXPECT_EQ(reports("[mlflow, tensorboard]", 1), Names{"tensorboard"});
   EXPECT_EQ(reports("[mlflow, wandb]", 1), Names{"wandb"});
   EXPECT_EQ(reports("[wandb, trackio]", 0), (Names{"wandb", "trackio"}));
-  EXPECT_EQ(reports("all", 0), (Names{"tensorboard", "trackio", "wandb"}));
   EXPECT_EQ(reports("tensorboard", 0), Names{"tensorboard"});
   EXPECT_EQ(reports("none", 0), Names{"none"});
   EXPECT_NE(fate("logging.backend=tensorbord").find("did you mean `tensorboard`"),
             std::string::npos)
       << fate("logging.backend=tensorbord");
   EXPECT_NE(fate("logging.backend=wandv").find("did you mean `wandb`"), std::string::npos);
-  const auto fate_of_project = [](const std::string& backend, const std::string& project) {
-    try {
-      testing::with({"logging.backend=" + backend, "logging.project='" + project + "'"});
-    } catch (const ConfigError& error) {
-      return error.sentence();
-    }
-    return std::string();
-  };
-  for (const std::string& project : {std::string("a/b"), std::string("50%"), std::string(129, 'a')})
-    EXPECT_NE(fate_of_project("wandb", project).find("is no project name: wandb takes"),
-              std::string::npos)
-        << project;
-  EXPECT_NE(fate_of_project("all", "s\u00fcms").find("for trackio"), std::string::npos);
-  EXPECT_EQ(fate_of_project("trackio", "a/b").find("project name"), std::string::npos);
-  EXPECT_EQ(fate_of_project("wandb", "s\u00fcms").find("project name"), std::string::npos);
+}
+
+TEST(TrainSettings, AllReportsAreThoseThatAreHere) {
+  TrainSettings settings;
+  const auto warnings = warnings_of(settings, {"train.report_to=all"});
+  EXPECT_EQ(settings.logging.backend.names,
+            (std::vector<std::string>{"tensorboard", "trackio", "wandb"}));
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("tensorboard, trackio, wandb, whether"), std::string::npos)
+      << warnings[0];
 }
 
 // Tests a run's missing inputs, in a folder of its own.

@@ -34,7 +34,8 @@ struct LoggingSettings {
   template <class Visitor>
   void fields(Visitor& visit) {
     visit("backend", backend,
-          "programs that get the figures: tensorboard, trackio, wandb (an offline run), all, none")
+          "programs that get the figures: tensorboard, trackio, wandb (an offline run), none, or "
+          "all: these three, whether they are installed or not")
         .alias("report_to")
         .alias_at_root("train.report_to");
     visit("project", project,
