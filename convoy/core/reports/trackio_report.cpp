@@ -4,17 +4,19 @@
 // adds its other tables when it opens the file.
 #include "convoy/core/reports/trackio_report.h"
 
+#include <convoy_text.h>
 #include <sqlite3.h>
 
-#include <algorithm>
-#include <cctype>
 #include <cmath>
+#include <cstdint>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "convoy/core/base/environment_variable.h"
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/time_text.h"
+#include "convoy/core/base/utf8.h"
 #include "convoy/core/base/wall_clock.h"
 #include "convoy/core/io/hub_cache.h"
 #include "convoy/core/reports/figure_text.h"
@@ -51,6 +53,15 @@ std::string time_now() {
   return text + fmt::format(".{:06}+00:00", static_cast<int64_t>((seconds - whole) * 1e6));
 }
 
+// The code point of a character in UTF-8.
+uint32_t code_of(std::string_view character) {
+  const auto first = static_cast<uint8_t>(character.front());
+  uint32_t code = character.size() == 1 ? first : first & (0x7fu >> character.size());
+  for (const char byte : character.substr(1))
+    code = code << 6 | (static_cast<uint8_t>(byte) & 0x3f);
+  return code;
+}
+
 }  // namespace
 
 fs::path trackio_folder() {
@@ -58,15 +69,35 @@ fs::path trackio_folder() {
   return folder.empty() ? io::hub_home_folder() / "trackio" : fs::path(folder);
 }
 
+// As trackio's canonical_project_name().
 fs::path trackio_file(const std::string& project) {
   std::string name;
-  for (const unsigned char letter : project) {
-    if (letter >= 0x80)
-      throw ConfigError(fmt::format("`{}` is no project name for trackio here", project),
-                        {.hint = "wanted ASCII letters, digits, '-' and '_'"});
-    if (std::isalnum(letter) || letter == '-' || letter == '_') name += static_cast<char>(letter);
+  for (size_t at = 0; at < project.size();) {
+    size_t end = at + 1;
+    while (end < project.size() && continues_character(project[end])) ++end;
+    const std::string_view letter = std::string_view(project).substr(at, end - at);
+    if (letter == "-" || letter == "_" ||
+        convoy_letter_class(code_of(letter)) == CONVOY_LETTER_OR_NUMBER)
+      name += letter;
+    at = end;
   }
   return trackio_folder() / ((name.empty() ? "default" : name) + ".db");
+}
+
+bool trackio_has_run(const fs::path& file, const std::string& id) {
+  sqlite3* database = nullptr;
+  sqlite3_stmt* rows = nullptr;
+  const bool has_run =
+      sqlite3_open_v2(file.c_str(), &database, SQLITE_OPEN_READONLY, nullptr) == SQLITE_OK &&
+      sqlite3_busy_timeout(database, kBusyMs) == SQLITE_OK &&
+      sqlite3_prepare_v2(database, "SELECT 1 FROM configs WHERE run_id = ?1", -1, &rows, nullptr) ==
+          SQLITE_OK &&
+      sqlite3_bind_text(rows, 1, id.c_str(), static_cast<int>(id.size()), SQLITE_STATIC) ==
+          SQLITE_OK &&
+      sqlite3_step(rows) == SQLITE_ROW;
+  sqlite3_finalize(rows);
+  sqlite3_close_v2(database);
+  return has_run;
 }
 
 TrackioReport::TrackioReport(const fs::path& file, const ReportRun& run, const Log& log)

@@ -17,9 +17,10 @@ namespace convoy::reports {
 
 // TRACKIO_DIR, else the folder `trackio` of the hub's home; and the file of a project in it.
 std::filesystem::path trackio_folder();
-// Throws ConfigError for a project with letters beyond ASCII: trackio keeps the ones
-// of Python's isalnum().
+// The project's name is UTF-8. Its letters, digits, '-' and '_' name the file.
 std::filesystem::path trackio_file(const std::string& project);
+// False also when there is no such file, or it is of another kind.
+bool trackio_has_run(const std::filesystem::path& file, const std::string& id);
 
 class TrackioReport : public telemetry::ReportSink {
  public:

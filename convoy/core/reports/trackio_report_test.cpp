@@ -76,11 +76,24 @@ TEST(TrackioReport, AProjectIsAFileOfItsLetters) {
   ::setenv("TRACKIO_DIR", "/somewhere", 1);
   EXPECT_EQ(trackio_file("my sums/v1.0_b-c"), "/somewhere/mysumsv10_b-c.db");
   EXPECT_EQ(trackio_file("../.."), "/somewhere/default.db");
-  EXPECT_THROW(trackio_file("s\u00fcms"), ConfigError);
+  EXPECT_EQ(trackio_file("s\u00fcms \u6570\u5024\u2460"),
+            "/somewhere/s\u00fcms\u6570\u5024\u2460.db");
+  EXPECT_EQ(trackio_file("e\u0301\u2014\U0001F680x\U00010400"), "/somewhere/ex\U00010400.db");
   ::unsetenv("TRACKIO_DIR");
   ::setenv("HF_HOME", "/home/hf", 1);
   EXPECT_EQ(trackio_file("p"), "/home/hf/trackio/p.db");
   ::unsetenv("HF_HOME");
+}
+
+// Reads a project by trackio; returns a null value without it.
+nlohmann::json read_by_trackio(const std::filesystem::path& folder, const std::string& project) {
+  const char* python = std::getenv("CONVOY_PEER_PYTHON");
+  const auto [status, text] = testing::run_command(fmt::format(
+      "TRACKIO_DIR={} {} {}/tests/golden/reports/read_trackio.py '{}' 2>/dev/null", folder.string(),
+      python == nullptr ? "python3" : python, std::getenv("CONVOY_SOURCE_DIR"), project));
+  if (status == 77 || status == 127) return nullptr;
+  EXPECT_EQ(status, 0) << text;
+  return nlohmann::json::parse(text);
 }
 
 TEST(TrackioReport, TrackioItselfShowsTheRun) {
@@ -92,14 +105,8 @@ TEST(TrackioReport, TrackioItselfShowsTheRun) {
     report.add_row(3, {{"eval/loss", 0.25}});
     report.end(0);
   }
-  const char* python = std::getenv("CONVOY_PEER_PYTHON");
-  const auto [status, text] = testing::run_command(
-      fmt::format("TRACKIO_DIR={} {} {}/tests/golden/reports/read_trackio.py sums 2>/dev/null",
-                  folder.path().string(), python == nullptr ? "python3" : python,
-                  std::getenv("CONVOY_SOURCE_DIR")));
-  if (status == 77 || status == 127) GTEST_SKIP() << "no Python with trackio (CONVOY_PEER_PYTHON)";
-  ASSERT_EQ(status, 0) << text;
-  const auto told = nlohmann::json::parse(text);
+  const nlohmann::json told = read_by_trackio(folder.path(), "sums");
+  if (told.is_null()) GTEST_SKIP() << "no Python with trackio (CONVOY_PEER_PYTHON)";
   EXPECT_EQ(told["runs"], nlohmann::json::parse(R"([["night", "a1b2c3d4"]])"));
   EXPECT_EQ(told["config"]["train"]["learning_rate"], 0.1);
   EXPECT_EQ(told["loss"], nlohmann::json::parse("[[1, 1.0], [2, 0.5], [3, 0.3333333333333333]]"));
@@ -108,6 +115,24 @@ TEST(TrackioReport, TrackioItselfShowsTheRun) {
   TrackioReport again(folder / "sums.db", a_run("a1b2c3d4", 3), Log());
   again.add_row(4, {{"train/loss", 0.25}});
   EXPECT_EQ(column(folder / "sums.db", "SELECT MAX(step) FROM metrics"), Texts{"4"});
+}
+
+TEST(TrackioReport, TrackioItselfFindsProjectsOfAnyLetters) {
+  const testing::TemporaryFolder folder;
+  ::setenv("TRACKIO_DIR", folder.path().c_str(), 1);
+  bool has_trackio = true;
+  for (const std::string project : {"s\u00fcms", "\u6570\u5024 \u4e00/\u4e8c",
+                                    "\u0928\u092e\u0938\u094d\u0924\u0947 \u2460\u2167",
+                                    "e\u0301\u2014\U0001F680x\U00010400", "\U0001F680"}) {
+    TrackioReport(trackio_file(project), a_run("a1"), Log()).add_row(1, {{"train/loss", 0.5}});
+    const nlohmann::json told = read_by_trackio(folder.path(), project);
+    has_trackio = has_trackio && !told.is_null();
+    if (has_trackio) {
+      EXPECT_EQ(told["loss"], nlohmann::json::parse("[[1, 0.5]]")) << project;
+    }
+  }
+  ::unsetenv("TRACKIO_DIR");
+  if (!has_trackio) GTEST_SKIP() << "no Python with trackio (CONVOY_PEER_PYTHON)";
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "convoy/core/base/suggest.h"
-#include "convoy/core/base/utf8.h"
+#include "convoy/core/settings/report_projects.h"
 
 namespace convoy::settings {
 namespace {
@@ -31,29 +31,6 @@ bool is_elsewhere(const std::string& backend) {
   return std::find(kElsewhere.begin(), kElsewhere.end(), backend) != kElsewhere.end();
 }
 
-bool writes(const LoggingSettings& logging, const char* program) {
-  const std::vector<std::string>& names = logging.backend.names;
-  return std::any_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return name == program || name == "all"; });
-}
-
-// Why wandb or trackio would not take the project; empty: both do.
-std::string problem_of_project(const LoggingSettings& logging) {
-  constexpr int64_t kMostLetters = 128;  // the limit of wandb
-  const std::string& project = logging.project;
-  if (find_invalid_utf8(project)) return "wanted UTF-8";
-  if (writes(logging, "wandb") && project.find_first_of("/\\#?%:") != std::string::npos)
-    return "wandb takes no name with / \\ # ? % or :";
-  if (writes(logging, "wandb") && count_characters(project) > kMostLetters)
-    return fmt::format("wandb takes {} characters at most", kMostLetters);
-  const bool is_ascii = std::none_of(project.begin(), project.end(),
-                                     [](char letter) { return (letter & 0x80) != 0; });
-  // trackio names the file of a project by the letters that Python's isalnum() takes.
-  if (writes(logging, "trackio") && !is_ascii)
-    return "for trackio, wanted ASCII letters, digits, '-', '_' and spaces";
-  return {};
-}
-
 }  // namespace
 
 void check_reports(const LoggingSettings& logging, const config::Resolved& resolved,
@@ -66,11 +43,7 @@ void check_reports(const LoggingSettings& logging, const config::Resolved& resol
                       "none, found `{}`{}",
                       name, did_you_mean(name, {"tensorboard", "trackio", "wandb", "none"})),
           resolved.location("logging.backend", "none turns these reports off")));
-  if (!resolved.value("logging.project").readable) return;
-  if (const std::string problem = problem_of_project(logging); !problem.empty())
-    errors.add(ConfigError(
-        fmt::format("logging.project: `{}` is no project name: {}", logging.project, problem),
-        resolved.location("logging.project", "choose another name")));
+  check_report_projects(logging, resolved, errors);
 }
 
 void fall_back_to_tensorboard(LoggingSettings& logging, config::Resolved& resolved) {

@@ -39,7 +39,8 @@ struct LoggingSettings {
         .alias("report_to")
         .alias_at_root("train.report_to");
     visit("project", project,
-          "project of trackio and wandb; empty = TRACKIO_PROJECT, WANDB_PROJECT, else convoy")
+          "project of trackio and wandb, kept when the run is resumed; empty = TRACKIO_PROJECT, "
+          "WANDB_PROJECT, else convoy")
         .alias_at_root("train.project");
     visit("log_interval", log_interval, "steps between events in events.jsonl").at_least(1);
     visit("profile_steps", profile_steps,
