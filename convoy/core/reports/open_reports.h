@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The reports of a training to other programs, by the names of logging.backend.
+// The reports of a training to other programs.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,15 @@
 
 namespace convoy::reports {
 
-// Opens trackio's and wandb's among `backends`, and says where they write and what reads it. Fills
-// in run.id, and an empty run.project by TRACKIO_PROJECT or WANDB_PROJECT, else "convoy". A report
-// that cannot be opened is left out with a warning: it never stops a run.
+struct ReportRequest {
+  std::string program;  // trackio or wandb; others are left out
+  std::string project;  // UTF-8
+};
+
+// Opens the reports, and says where they write and what reads it. Fills in run.id and run.project.
+// A resumed run goes on where it was begun, whatever the request and the environment name now, with
+// a warning. A report that cannot be opened is left out with a warning: it never stops a run.
 std::vector<std::unique_ptr<telemetry::ReportSink>> open_reports(
-    const std::vector<std::string>& backends, const ReportRun& run, const Log& log);
+    const std::vector<ReportRequest>& wanted, const ReportRun& run, const Log& log);
 
 }  // namespace convoy::reports

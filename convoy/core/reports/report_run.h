@@ -14,14 +14,10 @@ struct ReportRun {
   std::filesystem::path folder = {};  // the run folder
   std::string id = {};                // letters and digits; the same in a resumed run
   std::string name = {};              // shown
-  std::string project = {};           // groups runs
+  std::string project = {};           // groups runs; UTF-8
   // The resolved settings.
   nlohmann::ordered_json config = nlohmann::ordered_json::object();
   int64_t resume_step = -1;  // rows of later steps are dropped; -1 = all
 };
-
-// The id that the run in `folder` has in other programs' records, kept in RUN/report.json; a new
-// one at the first start. Throws IoError.
-std::string report_id(const std::filesystem::path& folder);
 
 }  // namespace convoy::reports

@@ -123,6 +123,8 @@ void TrackioReport::begin(const ReportRun& run) {
   run_script("BEGIN IMMEDIATE;");
   run_script(kTables);
   change("DELETE FROM metrics WHERE run_id = ?1 AND step > ?2", {id_}, run.resume_step);
+  // To trackio, rows of another name are another run.
+  change("UPDATE metrics SET run_name = ?3 WHERE run_id = ?1 AND run_name <> ?3", {id_, name_});
   nlohmann::ordered_json config = {
       {"_Username", nullptr}, {"_Created", time_now()}, {"_Group", nullptr}};
   config.update(run.config);

@@ -25,7 +25,8 @@ bool trackio_has_run(const std::filesystem::path& file, const std::string& id);
 class TrackioReport : public telemetry::ReportSink {
  public:
   // Makes the file and its tables when they are missing; other runs in it stay. Removes the run's
-  // rows of steps after `run.resume_step`. Throws IoError, DataError for a file of another kind.
+  // rows of steps after `run.resume_step`, and gives the others its name. Throws IoError, also for
+  // a file of another kind.
   TrackioReport(const std::filesystem::path& file, const ReportRun& run, const Log& log);
   ~TrackioReport() override;
   TrackioReport(const TrackioReport&) = delete;

@@ -66,6 +66,29 @@ TEST(TrackioReport, AResumedRunHasEachStepOnce) {
   EXPECT_EQ(column(file, "SELECT run_name FROM configs ORDER BY id"), (Texts{"night", "night"}));
 }
 
+TEST(TrackioReport, AResumedRunHasOneName) {
+  const testing::TemporaryFolder folder;
+  const auto file = folder / "sums.db";
+  TrackioReport(file, a_run("a1"), Log()).add_row(1, {{"train/loss", 1}});
+  TrackioReport(file, a_run("b2"), Log()).add_row(1, {{"train/loss", 1}});
+  ReportRun renamed = a_run("a1", 1);
+  renamed.name = "day";
+  TrackioReport(file, renamed, Log()).add_row(2, {{"train/loss", 2}});
+  EXPECT_EQ(column(file, "SELECT run_name FROM metrics ORDER BY id"),
+            (Texts{"day", "night", "day"}));
+}
+
+TEST(TrackioReport, AFileHasARunOrNot) {
+  const testing::TemporaryFolder folder;
+  const TrackioReport report(folder / "sums.db", a_run("a1"), Log());
+  EXPECT_TRUE(trackio_has_run(folder / "sums.db", "a1"));
+  EXPECT_FALSE(trackio_has_run(folder / "sums.db", "b2"));
+  EXPECT_FALSE(trackio_has_run(folder / "other.db", "a1"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "other.db"));
+  write_file_atomic(folder / "foreign.db", std::string(5000, 'x'));
+  EXPECT_FALSE(trackio_has_run(folder / "foreign.db", "a1"));
+}
+
 TEST(TrackioReport, AnotherKindOfFileIsRefused) {
   const testing::TemporaryFolder folder;
   write_file_atomic(folder / "sums.db", std::string(5000, 'x'));

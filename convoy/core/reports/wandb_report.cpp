@@ -17,6 +17,7 @@
 #include "convoy/core/base/time_text.h"
 #include "convoy/core/base/wall_clock.h"
 #include "convoy/core/reports/figure_text.h"
+#include "convoy/core/reports/wandb_variables.h"
 #include "convoy/core/telemetry/runs/run_folder.h"
 
 namespace convoy::reports {
@@ -118,18 +119,6 @@ int64_t step_of(std::string_view history) {
   return 0;
 }
 
-// The file of the run `id` below `parent`, or an empty path.
-fs::path find_log(const fs::path& parent, const std::string& id) {
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(parent, ignored)) {
-    const std::string name = entry.path().filename().string();
-    const fs::path file = entry.path() / fmt::format("run-{}.wandb", id);
-    if (name.starts_with("offline-run-") && name.ends_with("-" + id) && fs::exists(file, ignored))
-      return file;
-  }
-  return {};
-}
-
 std::string config_of(const ReportRun& run) {
   std::string config;  // ConfigRecord.update=1
   put_bytes(config, 1, item(kKey, "_wandb", "{}"));
@@ -142,12 +131,26 @@ std::string config_of(const ReportRun& run) {
 
 fs::path wandb_folder(const fs::path& run_folder) {
   const std::string folder = environment_text("WANDB_DIR");
-  return (folder.empty() ? run_folder : fs::path(folder)) / "wandb";
+  if (folder.empty()) return run_folder / "wandb";
+  if (folder == "~" || folder.starts_with("~/"))  // as wandb reads it
+    return fs::path(environment_text("HOME") + folder.substr(1)) / "wandb";
+  return fs::path(folder) / "wandb";
+}
+
+fs::path find_wandb_log(const fs::path& parent, const std::string& id) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(parent, ignored)) {
+    const std::string name = entry.path().filename().string();
+    const fs::path file = entry.path() / fmt::format("run-{}.wandb", id);
+    if (name.starts_with("offline-run-") && name.ends_with("-" + id) && fs::exists(file, ignored))
+      return file;
+  }
+  return {};
 }
 
 WandbReport::WandbReport(const fs::path& parent, const ReportRun& run, const Log& log)
-    : begin_seconds_(wall_clock_seconds()) {
-  const fs::path kept = find_log(parent, run.id);
+    : project_(run.project), begin_seconds_(wall_clock_seconds()) {
+  const fs::path kept = find_wandb_log(parent, run.id);
   folder_ = kept.empty()
                 ? parent / fmt::format("offline-run-{}-{}",
                                        local_time_text(static_cast<std::time_t>(begin_seconds_),
@@ -158,10 +161,12 @@ WandbReport::WandbReport(const fs::path& parent, const ReportRun& run, const Log
   // wandb shows the files of this folder beside the run.
   write_file_atomic(folder_ / "files" / "convoy.json", run.config.dump(1) + "\n");
   log_file_ = std::make_unique<WandbLog>(folder_ / fmt::format("run-{}.wandb", run.id), log);
-  if (num_records_ == 0)
+  if (num_records_ == 0) {
     begin(run);
-  else
-    add(kConfig, config_of(run));
+    return;
+  }
+  if (name_ != run.name) add_run(run);
+  add(kConfig, config_of(run));
 }
 
 void WandbReport::go_on(const fs::path& kept, int64_t resume_step) {
@@ -173,12 +178,12 @@ void WandbReport::go_on(const fs::path& kept, int64_t resume_step) {
     return;
   }
   num_records_ = cut_wandb_log(kept, [&](std::string_view record) {
-    if (const auto told = member(record, kRun))
-      if (const auto begin = member(*told, 17)) {
-        MessageReader reader(*begin);
-        if (const auto seconds = reader.next())
-          begin_seconds_ = static_cast<double>(seconds->value);
-      }
+    if (const auto told = member(record, kRun)) {
+      project_ = member(*told, 3).value_or("");
+      name_ = member(*told, 8).value_or("");
+      MessageReader begin(member(*told, 17).value_or(""));
+      if (const auto seconds = begin.next()) begin_seconds_ = static_cast<double>(seconds->value);
+    }
     if (member(record, kExit)) return true;
     const auto history = member(record, kHistory);
     if (!history) return false;
@@ -203,15 +208,7 @@ void WandbReport::begin(const ReportRun& run) {
   put_bytes(header, 1, version);
   add(kHeader, header);
 
-  // RunRecord{run_id=1, project=3, config=4, display_name=8, host=13, start_time=17}.
-  std::string told;
-  put_bytes(told, 1, run.id);
-  put_bytes(told, 3, run.project);
-  put_bytes(told, 4, config_of(run));
-  put_bytes(told, 8, run.name);
-  put_bytes(told, 13, telemetry::host_name());
-  put_bytes(told, 17, timestamp(begin_seconds_));
-  add(kRun, told);
+  add_run(run);
 
   // MetricRecord{name=1, glob_name=2, step_metric=4, options=6{step_sync=1, defined=3}}.
   std::string options;
@@ -234,6 +231,18 @@ void WandbReport::begin(const ReportRun& run) {
   std::string files;
   put_bytes(files, 1, file);
   add(kFiles, files);
+}
+
+void WandbReport::add_run(const ReportRun& run) {
+  // RunRecord{run_id=1, project=3, config=4, display_name=8, host=13, start_time=17}.
+  std::string told;
+  put_bytes(told, 1, run.id);
+  put_bytes(told, 3, project_);
+  put_bytes(told, 4, config_of(run));
+  put_bytes(told, 8, run.name);
+  put_bytes(told, 13, telemetry::host_name());
+  put_bytes(told, 17, timestamp(begin_seconds_));
+  add(kRun, told + wandb_run_members());
 }
 
 double WandbReport::runtime_seconds() const { return wall_clock_seconds() - begin_seconds_; }

@@ -20,20 +20,24 @@ namespace convoy::reports {
 
 // WANDB_DIR, else the run folder; in it, `wandb`.
 std::filesystem::path wandb_folder(const std::filesystem::path& run_folder);
+// The file of the run `id` in such a folder; empty when there is none.
+std::filesystem::path find_wandb_log(const std::filesystem::path& parent, const std::string& id);
 
 class WandbReport : public telemetry::ReportSink {
  public:
-  // Makes the run's folder below `parent`, or goes on in the one that a resumed run has there.
-  // Throws IoError, DataError.
+  // Makes the run's folder below `parent`, or goes on in the one that a resumed run has there: in
+  // its project, under its new name. Throws IoError, DataError.
   WandbReport(const std::filesystem::path& parent, const ReportRun& run, const Log& log);
 
   void add_row(int64_t step, const std::map<std::string, double>& figures) override;
   void end(int exit_code) override;
 
   const std::filesystem::path& folder() const { return folder_; }
+  const std::string& project() const { return project_; }
 
  private:
   void begin(const ReportRun& run);
+  void add_run(const ReportRun& run);
   // Reads the former start's figures in `kept`, and drops the rows of steps that are done again.
   void go_on(const std::filesystem::path& kept, int64_t resume_step);
   // Appends a record whose member `field` is the message.
@@ -41,6 +45,8 @@ class WandbReport : public telemetry::ReportSink {
   double runtime_seconds() const;
 
   std::filesystem::path folder_;
+  std::string project_;
+  std::string name_;  // the name at a former start
   int64_t num_records_ = 0;
   int64_t num_rows_ = 0;
   double begin_seconds_ = 0;  // since 1970: when the run first began

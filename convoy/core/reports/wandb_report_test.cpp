@@ -10,7 +10,6 @@
 
 #include "convoy/core/base/error.h"
 #include "convoy/core/base/files.h"
-#include "convoy/core/reports/open_reports.h"
 #include "files/run_script.h"
 #include "files/temporary_folder.h"
 
@@ -139,38 +138,21 @@ TEST(WandbReport, ARunThatBeginsAnewReplacesItsFile) {
   EXPECT_EQ(records_of(file).size(), num_records);
 }
 
-TEST(OpenReports, TheProgramsShareAnIdThatStays) {
+TEST(WandbReport, AResumedRunKeepsItsProjectAndTakesItsNewName) {
   const testing::TemporaryFolder folder;
-  ::setenv("TRACKIO_DIR", (folder / "trackio").c_str(), 1);
-  ::unsetenv("WANDB_DIR");
-  const auto open = [&](int64_t resume_step) {
-    const auto reports =
-        open_reports({"trackio", "wandb"},
-                     {.folder = folder.path(), .name = "night", .resume_step = resume_step}, Log());
-    EXPECT_EQ(reports.size(), 2u);
-    return nlohmann::json::parse(read_file(folder / "report.json"))["id"].get<std::string>();
-  };
-  const std::string id = open(-1);
-  EXPECT_EQ(open(3), id);
-  EXPECT_TRUE(fs::exists(folder / "trackio/convoy.db"));
-  for (const auto& entry : fs::directory_iterator(folder / "wandb"))
-    EXPECT_TRUE(entry.path().string().ends_with("-" + id)) << entry.path();
-  EXPECT_TRUE(open_reports({"tensorboard"}, {.folder = folder.path()}, Log()).empty());
-  write_file_atomic(folder / "trackio/convoy.db", std::string(5000, 'x'));
-  const auto left = open_reports({"trackio", "wandb"},
-                                 {.folder = folder.path(), .name = "night", .resume_step = 3},
-                                 Log(LogLevel::Quiet));
-  EXPECT_EQ(left.size(), 1u);  // a warning, and the other report
-  ::unsetenv("TRACKIO_DIR");
-}
-
-// Also in one that was killed before its first checkpoint and begins again at step 1.
-TEST(ReportId, IsThatOfTheFolder) {
-  const testing::TemporaryFolder folder, other;
-  const std::string id = report_id(folder.path());
-  EXPECT_EQ(id.size(), 8u);
-  EXPECT_EQ(report_id(folder.path()), id);
-  EXPECT_NE(report_id(other.path()), id);
+  WandbReport(folder.path(), a_run(), Log()).add_row(1, {{"train/loss", 1}});
+  ReportRun renamed = a_run(1);
+  renamed.name = "day";
+  renamed.project = "other";
+  for (const size_t num_added : {2, 1}) {  // the run and its settings; then the settings alone
+    const std::vector<std::string> before = records_of(find_wandb_log(folder.path(), "abc12345"));
+    const WandbReport again(folder.path(), renamed, Log());
+    EXPECT_EQ(again.project(), "sums");
+    const std::vector<std::string> records = records_of(file_of(again));
+    ASSERT_EQ(records.size(), before.size() + num_added);
+    EXPECT_EQ(records[before.size()].find("day") != std::string::npos, num_added == 2);
+    EXPECT_EQ(records[before.size()].find("sums") != std::string::npos, num_added == 2);
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "convoy/core/base/counted.h"
 #include "convoy/core/base/files.h"
 #include "convoy/core/reports/open_reports.h"
+#include "convoy/core/settings/report_projects.h"
 #include "convoy/core/telemetry/environment.h"
 #include "convoy/core/telemetry/runs/run_history.h"
 
@@ -76,11 +77,14 @@ std::vector<std::unique_ptr<telemetry::ReportSink>> open_reports(const JoinedTra
                                                                  int64_t resume_step) {
   const telemetry::RunFolder& folder = joined.run.folder;
   const nlohmann::json record = telemetry::read_run_record(folder.identity_path());
+  const settings::LoggingSettings& logging = joined.settings.logging;
+  std::vector<reports::ReportRequest> wanted;
+  for (const std::string& program : logging.backend.names)
+    wanted.push_back({program, settings::report_project(logging, program)});
   return reports::open_reports(
-      joined.settings.logging.backend.names,
+      wanted,
       {.folder = folder.path(),
        .name = std::filesystem::canonical(folder.path()).filename().string(),
-       .project = joined.settings.logging.project,
        .config = nlohmann::ordered_json(record.value("config", nlohmann::json::object())),
        .resume_step = resume_step},
       joined.run.log);
