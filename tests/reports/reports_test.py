@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""trackio and wandb read what `convoy train` writes for them, of a run that was resumed.
+"""trackio and wandb read what `convoy train` writes for them, of a run that was resumed under another project.
 
 Run with a Python that has trackio and wandb (reports_test.sh). CONVOY_BIN_DIR: the folder of the program.
 """
@@ -18,6 +18,7 @@ from wandb_server import WandbServer
 CONVOY = pathlib.Path(os.environ["CONVOY_BIN_DIR"]) / "convoy"
 SOURCE = pathlib.Path(os.environ["CONVOY_SOURCE_DIR"])
 TRACKIO = SOURCE / "tests/golden/reports/read_trackio.py"
+PROJECT = "süms 数"
 
 
 class Reports(unittest.TestCase):
@@ -42,10 +43,10 @@ class Reports(unittest.TestCase):
         shutil.rmtree(cls.run_folder / "checkpoints/step-00000006")
         for name in ("last", "best"):
             (cls.run_folder / "checkpoints" / name).unlink(missing_ok=True)
-        cls.second = cls.train("--ranks", "2")
+        cls.second = cls.train("--ranks", "2", project="other")
 
     @classmethod
-    def train(cls, *words):
+    def train(cls, *words, project=PROJECT):
         settings = {
             "train.steps": 6,
             "train.save_steps": 3,
@@ -53,7 +54,7 @@ class Reports(unittest.TestCase):
             "train.load_best_model_at_end": "false",
             "train.logging_steps": 1,
             "train.report_to": "[wandb, trackio]",
-            "train.project": "sums",
+            "train.project": project,
             "train.output_dir": cls.run_folder,
         }
         done = subprocess.run(
@@ -84,13 +85,17 @@ class Reports(unittest.TestCase):
 
     def test_the_start_says_where(self):
         for text in (self.first, self.second):
-            self.assertEqual(text.count("trackio show --project sums"), 1, text)
+            self.assertRegex(text, "trackio: run night .*süms数.db; `trackio show --project .*süms")
             self.assertEqual(text.count("wandb sync"), 1, text)
         self.assertIn("resuming at step 3", self.second)
+        self.assertNotIn("the run goes on in", self.first)
+        self.assertEqual(self.second.count("warning: trackio: the run goes on in"), 1, self.second)
+        self.assertIn(f"wandb: the run goes on in project {PROJECT}, ", self.second)
+        self.assertEqual(len(list((self.home / ".cache/huggingface/trackio").glob("*.db"))), 1)
 
     def test_trackio_shows_the_run(self):
         read = subprocess.run(
-            [sys.executable, TRACKIO, "sums"],
+            [sys.executable, TRACKIO, PROJECT],
             env=self.environment,
             capture_output=True,
             text=True,
@@ -124,7 +129,7 @@ class Reports(unittest.TestCase):
         self.assertEqual(synced.returncode, 0, synced.stderr + synced.stdout)
         ((run_id, run),) = server.runs.items()
         self.assertEqual(run_id, json.loads((self.run_folder / "report.json").read_text())["id"])
-        self.assertEqual((run["project"], run["name"]), ("sums", "night"))
+        self.assertEqual((run["project"], run["name"]), (PROJECT, "night"))
         self.assertEqual(run["config"]["train"]["value"]["steps"], 6)
         history = run["history"]
         self.assertEqual([row["_step"] for row in history], list(range(len(history))))

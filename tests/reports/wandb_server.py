@@ -40,7 +40,7 @@ class Handler(BaseHTTPRequestHandler):
         with self.hub.lock:
             if self.path == "/graphql":
                 return self.tell({"data": self.answer(body["operationName"], body["variables"])})
-            if found := re.fullmatch(r"/files/me/\w+/(\w+)/file_stream", self.path):
+            if found := re.fullmatch(r"/files/me/[^/]+/(\w+)/file_stream", self.path):
                 self.take_stream(self.hub.runs[found[1]], body)
         self.tell({})
 

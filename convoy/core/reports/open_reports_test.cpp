@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Variables for the length of a test; those of the caller's shell are gone.
+// Sets variables for the length of a test, without the caller's.
 class OpenReports : public ::testing::Test {
  protected:
   OpenReports() {
@@ -112,7 +112,7 @@ TEST_F(OpenReports, AResumedRunGoesOnWhereItBegan) {
   EXPECT_TRUE(has(said, "`trackio show --project sums`")) << said;
   EXPECT_FALSE(fs::exists(folder_ / "trackio/other.db"));
   EXPECT_FALSE(has(wandb_log(folder_ / "run/wandb"), "other"));
-  // A run that begins anew takes the new names, and says what stays.
+  // A run that begins at step 1 again takes the new names, and says what stays.
   const std::string anew = open({{"trackio", "other"}, {"wandb", "other"}});
   EXPECT_TRUE(has(anew, "stay in " + (folder_ / "trackio/sums.db").string())) << anew;
   EXPECT_TRUE(trackio_has_run(folder_ / "trackio/other.db", id));
