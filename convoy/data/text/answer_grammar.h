@@ -51,8 +51,8 @@ class GrammarPlace {
 class AnswerGrammar {
  public:
   ~AnswerGrammar();
-  // The beginning of a text. Places with the same number of a lexer share what it has found; on
-  // several threads they would wait for each other. Lexers are made as they are asked for.
+  // The beginning of a text. Places with the same number of a lexer share the states that it finds,
+  // and on several threads they would wait for each other. Lexers are made as they are asked for.
   GrammarPlace begin(size_t lexer = 0) const;
   int64_t num_ids() const { return num_ids_; }
 

@@ -25,7 +25,7 @@ class RowGrammar {
   // The ids that may come next, as in kernels::SamplingRow. When the grammar needs more work than
   // its limits allow, these are the end ids, and problem() says so. Valid until the next call.
   std::span<const uint32_t> allowed();
-  // What allowed() returns, in the same memory; its bits are set by allowed().
+  // The memory of the words that allowed() returns; only allowed() sets their bits.
   std::span<const uint32_t> words() const { return words_; }
   size_t lexer() const { return lexer_; }
   void take(int32_t id);  // cheap: the grammar reads the id with the next allowed()

@@ -47,7 +47,7 @@ class AllowedIds {
   }
 
   std::span<const uint32_t> words_;
-  uint32_t last_bits_ = 0;          // those of the last word that count
+  uint32_t last_bits_ = 0;          // bits of the last word that stand for ids
   std::vector<int64_t> before_{0};  // allowed ids before each word, and behind the last one
 };
 

@@ -99,7 +99,7 @@ class RowSampler {
   }
 
   // Sums over all logits as the model gave them, in the loop of the cross-entropy. Ids that a row
-  // does not allow take part as -inf, so that the sum's bits are those of such logits.
+  // does not allow take part as -inf, so that the sum has the bits of such logits.
   float log_sum_exp_of(const Element* logits) {
     if constexpr (std::is_same_v<Element, float>) {
       if (!is_bound_) return floats_.log_sum_exp(logits, num_logits_, nullptr);
