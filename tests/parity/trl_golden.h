@@ -21,8 +21,10 @@ nlohmann::json read_trl_golden(const std::string& file);
 
 // Allows a difference of 1e-5, which is relative for figures above 1, plus `beside`.
 void expect_close(double found, double wanted, const std::string& what, double beside = 0);
+// Returns how far TRL's own figure in fp32 may be from the one in fp64 that a case has.
+double rounding_of(const nlohmann::json& one, const std::string& figure);
 // Expects that the stored tensors have the norms and products of the case.
-void expect_weights(const std::filesystem::path& file, const nlohmann::json& wanted);
+void expect_weights(const std::filesystem::path& file, const nlohmann::json& one);
 
 // Returns the configuration of a case for the model of tests/golden/train, without its task and its
 // reference.

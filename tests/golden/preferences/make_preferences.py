@@ -6,12 +6,14 @@ implicit.jsonl (texts), chats.jsonl and implicit_chats.jsonl (conversations). go
 masks of both sides of every row. For each case it has the settings, and for each step the loss, the gradient norm before
 clipping, the rewards and the log-probabilities. For every trained tensor after the last step it has the norm and the
 product with cos(0), cos(1), ... Run: python make_preferences.py (trl 1.16, transformers 5.24, peft 0.21)
+
+TRL computes in fp64, because AdamW enlarges the fp32 noise of the smallest gradients, and then again in fp32, as Convoy
+does: `rounding` has the largest difference of each figure, and for each tensor the norm of the difference.
 """
 
 import json
 import os
 import pathlib
-import shutil
 import tempfile
 import warnings
 
@@ -30,6 +32,7 @@ from trl.experimental.orpo import ORPOConfig, ORPOTrainer  # noqa: E402
 HERE = pathlib.Path(__file__).resolve().parent
 TRAIN = HERE.parent / "train"
 STEPS, LEARNING_RATE, EPSILON = 6, 2e-3, 1e-6
+FOLDER = tempfile.TemporaryDirectory()  # the trainers' outputs
 
 QUESTIONS = [
     ("How many legs has a spider?", "Eight.", "It has six of them."),
@@ -82,13 +85,42 @@ def read_rows(name):
     return [json.loads(line) for line in (HERE / f"{name}.jsonl").read_text().splitlines()]
 
 
-def load(tuning):
+def load(tuning, dtype):
     model = AutoModelForCausalLM.from_pretrained(
         TRAIN / "qwen2", dtype=torch.float32, attn_implementation="eager"
     )
     if tuning == "lora":
         model = PeftModel.from_pretrained(model, TRAIN / "qwen2" / "start", is_trainable=True)
-    return model
+    return model.to(dtype)
+
+
+def trained_tensors(model):
+    return {
+        name.replace(".default.", "."): parameter.detach().double().flatten()
+        for name, parameter in model.named_parameters()
+        if parameter.requires_grad
+    }
+
+
+def figures_of(tensors):
+    return {
+        name: [
+            value.norm().item(),
+            (value * torch.cos(torch.arange(len(value)).double())).sum().item(),
+        ]
+        for name, value in tensors.items()
+    }
+
+
+def rounding_of(curves, tensors):
+    """How far the second of two curves and of two sets of tensors is from the first."""
+    figures = {}
+    for exact, rounded in zip(*curves, strict=True):
+        for name, value in exact.items():
+            figures[name] = max(figures.get(name, 0.0), abs(rounded[name] - value))
+    exact, rounded = tensors
+    norms = {name: (rounded[name] - value).norm().item() for name, value in exact.items()}
+    return {"curve": figures, "weights": norms}
 
 
 class PaperOrpo(ORPOTrainer):
@@ -107,7 +139,7 @@ TRAINERS = {
 }
 
 
-def train(case, folder):
+def train(case, dtype):
     trainer_class, config_class = TRAINERS[case["trainer"]]
     torch.manual_seed(0)
     tokenizer = AutoTokenizer.from_pretrained(TRAIN / "tokenizer")
@@ -115,7 +147,7 @@ def train(case, folder):
     if case["trainer"] != "dpo":
         options.update(max_length=256)
     config = config_class(
-        output_dir=folder,
+        output_dir=FOLDER.name,
         max_steps=STEPS,
         learning_rate=LEARNING_RATE,
         lr_scheduler_type="constant",
@@ -134,9 +166,11 @@ def train(case, folder):
         disable_tqdm=True,
         **options,
     )
-    model = load(case["tuning"])
+    model = load(case["tuning"], dtype)
     extra = (
-        {"ref_model": load("full")} if case["trainer"] == "dpo" and case["tuning"] == "full" else {}
+        {"ref_model": load("full", dtype)}
+        if case["trainer"] == "dpo" and case["tuning"] == "full"
+        else {}
     )
     trainer = trainer_class(
         model=model,
@@ -169,15 +203,7 @@ def train(case, folder):
         for entry in trainer.state.log_history
         if "loss" in entry
     ]
-    weights = {}
-    for name, parameter in trainer.model.named_parameters():
-        if parameter.requires_grad:
-            value = parameter.detach().double().flatten()
-            weights[name.replace(".default.", ".")] = [
-                value.norm().item(),
-                (value * torch.cos(torch.arange(len(value)).double())).sum().item(),
-            ]
-    return tokens, curve, weights
+    return tokens, curve, trained_tensors(trainer.model)
 
 
 def cases():
@@ -263,13 +289,19 @@ if __name__ == "__main__":
         "cases": [],
     }
     for case in cases():
-        folder = tempfile.mkdtemp()
-        tokens, curve, weights = train(case, folder)
-        shutil.rmtree(folder)
+        tokens, curve, tensors = train(case, torch.float64)
+        _, rounded_curve, rounded = train(case, torch.float32)
         if tokens is not None:
             golden["tokens"][case["rows"]] = tokens
         del case["trl"]
-        golden["cases"].append({**case, "curve": curve, "weights": weights})
+        golden["cases"].append(
+            {
+                **case,
+                "curve": curve,
+                "weights": figures_of(tensors),
+                "rounding": rounding_of((curve, rounded_curve), (tensors, rounded)),
+            }
+        )
         print(
             case["name"],
             " ".join(f"{entry['loss']:.5f}/{entry['grad_norm']:.4f}" for entry in curve),

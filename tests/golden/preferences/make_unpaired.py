@@ -9,16 +9,27 @@ also has the figures of an evaluation after the last step, if the case has one, 
 the product with cos(0), cos(1), ... Run: python make_unpaired.py (trl 1.16, transformers 5.24, peft 0.21)
 
 A step is one micro-batch here, because TRL estimates the divergence for each micro-batch and Convoy for each step. TRL
-computes in fp64, because AdamW would enlarge the fp32 noise of the smallest gradients beyond the tolerance.
+computes in fp64 and then in fp32, as in make_preferences.py: `rounding` has the differences.
 """
 
 import json
-import shutil
-import tempfile
 
 import torch
 from datasets import Dataset
-from make_preferences import EPSILON, HERE, LEARNING_RATE, QUESTIONS, STEPS, TRAIN, load, read_rows
+from make_preferences import (
+    EPSILON,
+    FOLDER,
+    HERE,
+    LEARNING_RATE,
+    QUESTIONS,
+    STEPS,
+    TRAIN,
+    figures_of,
+    load,
+    read_rows,
+    rounding_of,
+    trained_tensors,
+)
 from transformers import AutoTokenizer
 from trl import KTOConfig, KTOTrainer
 
@@ -85,13 +96,13 @@ def figures(entry, prefix=""):
     }
 
 
-def train(case, folder):
+def train(case, dtype):
     torch.manual_seed(0)
     evaluates = case["test_rows"] is not None
     preference = dict(case["preference"])
     loss = preference.pop("loss", "kto")
     config = KTOConfig(
-        output_dir=folder,
+        output_dir=FOLDER.name,
         max_steps=STEPS,
         learning_rate=LEARNING_RATE,
         lr_scheduler_type="constant",
@@ -113,9 +124,9 @@ def train(case, folder):
         **preference,
     )
     trainer = KTOTrainer(
-        model=load(case["tuning"]).double(),
+        model=load(case["tuning"], dtype),
         args=config,
-        ref_model=load("full").double() if case["tuning"] == "full" else None,
+        ref_model=load("full", dtype) if case["tuning"] == "full" else None,
         train_dataset=Dataset.from_list(read_rows(case["rows"])),
         eval_dataset=Dataset.from_list(read_rows(case["test_rows"])) if evaluates else None,
         processing_class=AutoTokenizer.from_pretrained(TRAIN / "tokenizer"),
@@ -129,19 +140,12 @@ def train(case, folder):
         for entry in history:
             entry.pop("kl", None)
             entry.pop("eval_kl", None)
-    found = {"curve": [figures(entry) for entry in history if "loss" in entry], "weights": {}}
+    found = {"curve": [figures(entry) for entry in history if "loss" in entry]}
     if evaluates:
         found["evaluation"] = figures(
             next(entry for entry in history if "eval_loss" in entry), "eval_"
         )
-    for name, parameter in trainer.model.named_parameters():
-        if parameter.requires_grad:
-            value = parameter.detach().double().flatten()
-            found["weights"][name.replace(".default.", ".")] = [
-                value.norm().item(),
-                (value * torch.cos(torch.arange(len(value)).double())).sum().item(),
-            ]
-    return tokens, found
+    return tokens, found, trained_tensors(trainer.model)
 
 
 def cases():
@@ -199,9 +203,14 @@ if __name__ == "__main__":
         "cases": [],
     }
     for case in cases():
-        folder = tempfile.mkdtemp()
-        tokens, found = train(case, folder)
-        shutil.rmtree(folder)
+        tokens, found, tensors = train(case, torch.float64)
+        _, rounded_found, rounded = train(case, torch.float32)
+        found["weights"] = figures_of(tensors)
+        curves = [
+            [*run["curve"], *([run["evaluation"]] if "evaluation" in run else [])]
+            for run in (found, rounded_found)
+        ]
+        found["rounding"] = rounding_of(curves, (tensors, rounded))
         golden["tokens"][case["rows"]] = tokens
         golden["cases"].append({**case, **found})
         print(
