@@ -49,12 +49,25 @@ def without_end(model, folder):
         path = folder / name
         if path.exists():
             fields = json.loads(path.read_text())
-            path.write_text(json.dumps({key: value for key, value in fields.items() if "eos" not in key}))
+            path.write_text(
+                json.dumps({key: value for key, value in fields.items() if "eos" not in key})
+            )
     return folder
 
 
 def seconds(options, model, prompts, tokens, *flags):
-    command = [options.convoy, "generate", "--model", model, "--prompts", prompts, "--chat", "off", "--batch-size", options.rows]
+    command = [
+        options.convoy,
+        "generate",
+        "--model",
+        model,
+        "--prompts",
+        prompts,
+        "--chat",
+        "off",
+        "--batch-size",
+        options.rows,
+    ]
     command += ["--max-new-tokens", tokens, "--output", os.devnull, *flags, *options.flags]
     begin, used = time.monotonic(), processor_seconds()
     subprocess.run(
@@ -83,9 +96,10 @@ def figures_of(found):
     }
 
 
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", default=str(HERE.parent / "examples/tally-3m"))
     parser.add_argument("--rows", type=int, default=32)
     parser.add_argument("--threads", type=int, default=2)
@@ -105,16 +119,29 @@ def main():
         kinds = {"free": (endless,), "form": (options.model, "--schema", folder / "schema.json")}
         for _ in range(options.rounds):
             for kind, (model, *flags) in kinds.items():
-                short, long = (seconds(options, model, prompts, tokens, *flags) for tokens in (SHORT, LONG))
+                short, long = (
+                    seconds(options, model, prompts, tokens, *flags) for tokens in (SHORT, LONG)
+                )
                 for clock, before, after in zip(clocks, short, long, strict=True):
                     token = (after - before) / ((LONG - SHORT) * options.rows)
                     clocks[clock][kind].append(token * 1e6)
     figures = {clock: figures_of(found) for clock, found in clocks.items()}
     if options.json:
-        print(json.dumps({"model": options.model, "rows": options.rows, "threads": options.threads, **figures}))
+        print(
+            json.dumps(
+                {
+                    "model": options.model,
+                    "rows": options.rows,
+                    "threads": options.threads,
+                    **figures,
+                }
+            )
+        )
         return
     for clock, of in figures.items():
-        print(f"{clock}: free text {of['free_us']} us a token, of a form {of['form_us']} us: {of['ratio']}x, least by least {of['ratio_of_least']}x {of['ratios']}")
+        print(
+            f"{clock}: free text {of['free_us']} us a token, of a form {of['form_us']} us: {of['ratio']}x, least by least {of['ratio_of_least']}x {of['ratios']}"
+        )
 
 
 if __name__ == "__main__":
